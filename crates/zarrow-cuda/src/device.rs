@@ -6,10 +6,11 @@
 use crate::context::{Current, PrimaryContext};
 use crate::decompress::format::Format;
 use crate::driver::Driver;
-use crate::driver::functions::{MemoryPool, MemoryPoolProperties, Ordinal};
+use crate::driver::functions::{MemoryPool, Ordinal};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::kernel::functions::Kernels;
+use crate::memory_pool;
 use crate::pinned::Idle;
 use crate::rates::{Measured, Rates};
 use crate::release;
@@ -17,7 +18,6 @@ use crate::stream::Stream;
 use crate::unused::Unused;
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt;
-use std::ptr::{null_mut, without_provenance_mut};
 use zarrow_array::fork::{Mutex, OnceCell};
 use zarrow_dlpack::{DLDevice, DLDeviceType};
 
@@ -26,18 +26,11 @@ const MAX_DEVICES: usize = 64;
 /// Maximum number of streams of a device.
 pub(crate) const MAX_READ_STREAMS: usize = 8;
 /// Device memory per stream: a part of a compressed read takes about 300 MiB (zstd's temporary memory).
-const NBYTES_OF_LANE: usize = 4 << 30;
+const NBYTES_OF_STREAM: usize = 4 << 30;
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
 const CAPABILITY: (c_int, c_int) = (75, 76);
 /// `CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED`.
 const MEMORY_POOLS_SUPPORTED: c_int = 115;
-/// `CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES`.
-const REUSE_AFTER_WAITING: c_int = 3;
-/// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD` and `CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT`.
-const RELEASE_THRESHOLD: c_int = 4;
-const RESERVED: c_int = 5;
-/// Default limit of freed memory that the pool keeps.
-const KEPT_NBYTES: u64 = 1 << 30;
 
 /// Held while a device is opened, or its kernels are loaded.
 static OPENING: Mutex<()> = Mutex::new(());
@@ -136,9 +129,9 @@ impl Device {
         // SAFETY: the numbers live through the call.
         unsafe { driver.memory_info(&raw mut free, &raw mut total)? };
         // At least two, so that one copies while the other works.
-        let count = (total / NBYTES_OF_LANE).clamp(2, MAX_READ_STREAMS);
+        let count = (total / NBYTES_OF_STREAM).clamp(2, MAX_READ_STREAMS);
         let streams = (0..count).map(|_| current.make_stream()).collect::<Result<_>>()?;
-        let pool = if pools == 0 { None } else { Some(make_pool(&current, number)?) };
+        let pool = if pools == 0 { None } else { Some(memory_pool::create(&current, number)?) };
         Ok(Device {
             context,
             ordinal,
@@ -151,7 +144,7 @@ impl Device {
             kernels: OnceCell::new(),
             idle: Idle::default(),
             unused: Mutex::default(),
-            kept_nbytes: Mutex::new((KEPT_NBYTES, 0)),
+            kept_nbytes: Mutex::new((memory_pool::KEPT_NBYTES, 0)),
             measured: Measured::default(),
         })
     }
@@ -229,10 +222,7 @@ impl Device {
     /// Errors of the driver.
     pub fn reserved_nbytes(&self) -> Result<u64> {
         let Some(pool) = self.pool else { return Ok(0) };
-        let (current, mut nbytes) = (self.enter()?, 0u64);
-        // SAFETY: the attribute is a number of 64 bits, which lives through the call.
-        unsafe { current.driver.pool_get_attribute(pool, RESERVED, (&raw mut nbytes).cast())? };
-        Ok(nbytes)
+        memory_pool::reserved(&self.enter()?, pool)
     }
 
     /// Called at the start of a read: until its end the pool keeps all freed memory, so that a batch reuses the
@@ -252,7 +242,7 @@ impl Device {
 
     fn keep_now(&self, (nbytes, reads): (u64, usize)) -> Result<()> {
         let nbytes = if reads > 0 { u64::MAX } else { nbytes };
-        self.pool.map_or(Ok(()), |pool| keep(&self.enter()?, pool, nbytes))
+        self.pool.map_or(Ok(()), |pool| memory_pool::keep(&self.enter()?, pool, nbytes))
     }
 
     /// Sets the limit of freed memory that the pool keeps; 1 GiB by default.
@@ -394,34 +384,4 @@ impl fmt::Debug for Device {
             .field("name", &self.name)
             .finish_non_exhaustive()
     }
-}
-
-/// Creates the pool of the device's memory.
-fn make_pool(current: &Current, device: Ordinal) -> Result<MemoryPool> {
-    let properties = MemoryPoolProperties {
-        allocation_type: 1,
-        handle_types: 0,
-        location_type: 1,
-        location_id: device,
-        security_attributes: without_provenance_mut(0),
-        max_size: 0,
-        reserved: [0; 56],
-    };
-    let mut pool = null_mut();
-    // SAFETY: the properties describe a pool on this device, and live through the call, as does the handle.
-    unsafe { current.driver.pool_create(&raw mut pool, &raw const properties)? };
-    keep(current, pool, KEPT_NBYTES)?;
-    // Otherwise a stream that reuses memory freed by another would wait for that stream; with this, it gets other
-    // memory.
-    let mut no: c_int = 0;
-    // SAFETY: the attribute is a number of 32 bits, which lives through the call.
-    unsafe { current.driver.pool_set_attribute(pool, REUSE_AFTER_WAITING, (&raw mut no).cast())? };
-    Ok(pool)
-}
-
-/// Sets the bytes of freed memory that a pool keeps.
-fn keep(current: &Current, pool: MemoryPool, nbytes: u64) -> Result<()> {
-    let mut nbytes = nbytes;
-    // SAFETY: the attribute is a number of 64 bits, which lives through the call.
-    unsafe { current.driver.pool_set_attribute(pool, RELEASE_THRESHOLD, (&raw mut nbytes).cast()) }
 }

@@ -26,6 +26,7 @@ mod foreign;
 pub mod import;
 mod kernel;
 mod memory;
+mod memory_pool;
 mod meter;
 mod pinned;
 mod rates;

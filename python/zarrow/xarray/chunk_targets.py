@@ -16,7 +16,8 @@ from zarrow._zarrow import MemoryStore, _ChunkParts
 from zarrow.api.regions import expect_block
 from zarrow.errors import ZarrowError
 from zarrow.xarray.staged_store import Location
-from zarrow.zarr_python.chunks import FallbackError, check_codecs, document
+from zarrow.zarr_python.chunks import document
+from zarrow.zarr_python.fallback import FallbackError, check_codecs
 
 # Orders of the chunks in a shard that the engine writes; zarr-python gives no meaning to its default.
 _ORDERS = (None, "morton", "lexicographic", "unordered")

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-import math
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import xarray
@@ -21,13 +20,11 @@ from zarrow._zarrow import Array
 from zarrow.errors import LimitError
 from zarrow.xarray.arrays import ZarrowArray
 from zarrow.xarray.first_reads import FirstReads
+from zarrow.xarray.preferred_chunks import Extents, preferred_chunks
 
 DIMENSIONS = "_ARRAY_DIMENSIONS"
 
-# Larger parts than chunks are preferred up to this size, which is dask's `array.chunk-size`.
-_PREFERRED_NBYTES = 1 << 27
-# Limits against hostile metadata: tried divisors of a shard, and chunks of unequal extents along an axis.
-_DIVISORS = 1 << 12
+# Limit against hostile metadata: chunks of unequal extents along an axis.
 _UNEQUAL = 1 << 20
 _SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
 
@@ -47,11 +44,10 @@ def variable_of(
     stored = _Stored(array, metadata)
     data = ZarrowArray(array, stored.dtype)
     chunks, shards = _chunks(array, metadata)
+    preferred = preferred_chunks(array, chunks, shards) if prefers_shards else chunks
     encoding: dict[str, Any] = {
         "chunks": chunks,
-        "preferred_chunks": dict(
-            zip(dimensions, _preferred(array, chunks, shards) if prefers_shards else chunks, strict=True)
-        ),
+        "preferred_chunks": dict(zip(dimensions, preferred, strict=True)),
     }
     if stored.dtype.kind == "T":
         encoding["dtype"] = stored.dtype
@@ -175,10 +171,7 @@ def _numcodec(codec: Mapping[str, Any]) -> Any:
     return {"id": name, **configuration}
 
 
-_Extents: TypeAlias = tuple[int | tuple[int, ...], ...]
-
-
-def _chunks(array: Array, metadata: Mapping[str, Any]) -> tuple[_Extents, _Extents | None]:
+def _chunks(array: Array, metadata: Mapping[str, Any]) -> tuple[Extents, Extents | None]:
     """Return the extents of chunks and shards along each axis: a number, or a tuple if they differ."""
     if array.chunks is not None:
         return array.chunks, array.shards
@@ -211,20 +204,3 @@ def _extents(stored: int | list[Any], size: int) -> int | tuple[int, ...]:
     found[-1] -= excess
     is_regular = len(set(found[:-1])) <= 1 and found[-1] <= found[0]
     return found[0] if is_regular else tuple(found)
-
-
-def _preferred(array: Array, chunks: _Extents, shards: _Extents | None) -> _Extents:
-    """Return the extents to read at once: shards, or large parts of shards."""
-    if shards is None or array.shards is None or array.chunks is None:
-        return shards or chunks
-    parts = list(array.chunks)
-    nbytes = math.prod(parts) * max(array.dtype.itemsize, 1)
-    for axis in reversed(range(array.ndim)):
-        times = array.shards[axis] // parts[axis]
-        fit = max(_PREFERRED_NBYTES // max(nbytes, 1), 1)
-        largest = min(times, fit)
-        candidates = range(largest, max(largest - _DIVISORS, 0), -1)
-        grown = next((count for count in candidates if times % count == 0), 1)
-        parts[axis] *= grown
-        nbytes *= grown
-    return tuple(parts)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zarrow.zarr_python.chunks import FallbackError
+from zarrow.zarr_python.fallback import FallbackError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,8 +2,7 @@
 
 1. zarr-python keeps the array's documents and may change them at any time. Only what never changes is taken
    from them: the chunk grid, the data type, the codecs. The array's shape comes from each batch.
-2. Only codecs and data types of zarr-python itself are resolved: another class of the same name may behave
-   differently.
+2. Only codecs and data types of zarr-python itself are resolved (`fallback.py`).
 3. A null fill value of version 2 means that the data type's default is missing, as in zarr-python.
 4. zarr-python finds the store by its path at each call. The engine keeps the folder that it opened, and opens
    the path again when another folder is there. An archive stays open on both sides: it must be the same file.
@@ -41,6 +40,7 @@ from zarrow._zarrow import _ChunkParts
 from zarrow.errors import ZarrowError
 from zarrow.store_objects import engine_stores
 from zarrow.store_objects.icechunk_references import IcechunkAdapter, from_store
+from zarrow.zarr_python.fallback import FallbackError, check_codecs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,10 +49,6 @@ if TYPE_CHECKING:
 
 # The engine's form of each store, while the store lives.
 _STORES: dict[int, tuple[weakref.ref[Any], Any]] = {}
-
-
-class FallbackError(Exception):
-    """zarr-python's own pipeline has to read or write this; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,39 +167,6 @@ def _identity(folder: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def check_codecs(metadata: Any) -> None:
-    """Step 2.
-
-    Raises
-    ------
-    FallbackError
-        A codec, the data type, the chunk grid or the chunk key encoding is not one of zarr-python.
-    """
-    codecs = _codecs(metadata)
-    parts = [metadata.dtype, *codecs]
-    if metadata.zarr_format == 3:
-        parts += [metadata.chunk_grid, metadata.chunk_key_encoding]
-        if getattr(metadata, "storage_transformers", ()):
-            raise FallbackError("storage transformers")
-    for part in parts:
-        kind = type(part)
-        if not kind.__module__.startswith(("zarr.", "numcodecs.")):
-            raise FallbackError(f"{kind.__module__}.{kind.__qualname__} is not a class of zarr-python")
-
-
-def _codecs(metadata: Any) -> list[Any]:
-    """Return all codecs, those inside shards too."""
-    if metadata.zarr_format == 2:
-        return [codec for codec in (*(metadata.filters or ()), metadata.compressor) if codec is not None]
-    found: list[Any] = []
-    waiting: list[Any] = list(metadata.codecs)
-    while waiting:
-        codec = waiting.pop()
-        found.append(codec)
-        waiting += [*getattr(codec, "codecs", ()), *getattr(codec, "index_codecs", ())]
-    return found
 
 
 def resolve_store(store: Any) -> Any:

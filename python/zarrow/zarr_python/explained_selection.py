@@ -18,8 +18,9 @@ from zarr.core.indexing import (
     pop_fields,
 )
 
-from zarrow.zarr_python.chunks import FallbackError, resolve_store
+from zarrow.zarr_python.chunks import resolve_store
 from zarrow.zarr_python.explanation import Explanation
+from zarrow.zarr_python.fallback import FallbackError
 from zarrow.zarr_python.pipeline import CodecPipeline
 
 

@@ -52,7 +52,8 @@ from zarrow.errors import (
 from zarrow.zarr_python import buffers, device_reads
 from zarrow.zarr_python.batches import Plan, plan, repeats, without_masks
 from zarrow.zarr_python.caller_thread import begun, call, install, is_caller, on_event_loop
-from zarrow.zarr_python.chunks import Chunks, FallbackError, open_chunks
+from zarrow.zarr_python.chunks import Chunks, open_chunks
+from zarrow.zarr_python.fallback import FallbackError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -26,7 +26,7 @@ pub fn shared<'py>(tensor: &Bound<'py, PyAny>, memory: &SharedTensor) -> PyResul
     import(py, "jax.dlpack")?.call_method1("from_dlpack", (tensor,))
 }
 
-/// Returns a copy of an array of NumPy, which has another type than the tensor.
+/// Returns an array of JAX with the elements of one of NumPy.
 pub fn copied<'py>(array: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     import(array.py(), "jax.numpy")?.call_method1("asarray", (array,))
 }
