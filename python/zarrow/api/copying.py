@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from zarrow._zarrow import Array, Group, _members_or_errors
-from zarrow.api.amounts import Amount
 from zarrow.api.array_options import Store
 from zarrow.api.creation import _create, layout_of
 from zarrow.api.node_batch import NodeBatch
+from zarrow.api.reported_amounts import Amount
 from zarrow.api.small_arrays import read_small
 from zarrow.errors import NotFoundError
 from zarrow.groups.descent import nodes_below

@@ -24,11 +24,11 @@ from zarrow._zarrow import (
     _with_options,
     asarray,
 )
-from zarrow.api.amounts import Amount, size_of
 from zarrow.api.array_options import OPTIONS, Chunks, Codec, Codecs, Store, check_names, says_options
 from zarrow.api.foreign_codecs import chosen_codecs
 from zarrow.api.node_batch import NodeBatch, NotInBatchError
 from zarrow.api.progress import Progress, reporting
+from zarrow.api.reported_amounts import Amount, size_of
 from zarrow.arrays import categorical
 from zarrow.arrays import missing as _missing
 from zarrow.device_tensor.methods import is_on_device

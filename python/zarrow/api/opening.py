@@ -13,10 +13,10 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from zarrow._zarrow import Array, Group, _open_members, _read_each, _with_options, open
-from zarrow.api.amounts import Amount
 from zarrow.api.array_options import OPTIONS, ArrayOptions, Store, check_names, says_options
 from zarrow.api.creation import create_array
 from zarrow.api.progress import Progress, reporting
+from zarrow.api.reported_amounts import Amount
 from zarrow.api.reported_reads import ENCODED_ARRAYS, load_members, read_array
 from zarrow.errors import (
     NodeTypeError,

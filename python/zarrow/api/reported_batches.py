@@ -22,8 +22,8 @@ from zarrow._zarrow import (
 )
 from zarrow._zarrow import read_many as read_at_once
 from zarrow._zarrow import write_many as write_at_once
-from zarrow.api.amounts import Amount, size_of
 from zarrow.api.progress import Progress, reporting
+from zarrow.api.reported_amounts import Amount, size_of
 from zarrow.api.reported_reads import READ_NBYTES, divided, has_numbers, has_parts, read_block
 from zarrow.api.reported_writes import parts_of_value
 from zarrow.interchange.lazy_arrays import estimated_nbytes

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import Array, Group, _import, _masked, _read_each, _RecycledMemory, _shapes_of, asarray
-from zarrow.api.amounts import Amount
 from zarrow.api.progress import Progress, reporting
+from zarrow.api.reported_amounts import Amount
 from zarrow.arrays.casting import read_type
 from zarrow.interchange.lazy_arrays import estimated_nbytes, parts
 

@@ -11,8 +11,8 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, Never
 
 from zarrow._zarrow import Array
-from zarrow.api.amounts import Amount, size_of
 from zarrow.api.progress import Progress, reporting
+from zarrow.api.reported_amounts import Amount, size_of
 from zarrow.api.reported_reads import READ_NBYTES, divided, parts_of_block, shape_of
 from zarrow.arrays.methods import add_method
 from zarrow.interchange.lazy_arrays import is_divided, is_read_in_parts

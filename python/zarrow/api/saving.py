@@ -25,12 +25,12 @@ from zarrow._zarrow import (
     open,
 )
 from zarrow.anndata.encoding import finish, is_anndata
-from zarrow.api.amounts import Amount, size_of
 from zarrow.api.array_options import Store, says_options
 from zarrow.api.copying import copy_array, copy_group
 from zarrow.api.creation import _create, _require_group
 from zarrow.api.node_batch import NodeBatch, is_small
 from zarrow.api.progress import Progress, reporting
+from zarrow.api.reported_amounts import Amount, size_of
 from zarrow.api.small_arrays import is_added
 from zarrow.arrays.missing import form_of
 from zarrow.device_tensor.methods import is_on_device

@@ -16,11 +16,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from zarrow._zarrow import Array, Group, MemoryStore, _create_whole_group, _import, asarray, open
-from zarrow.api.amounts import Amount, size_of
 from zarrow.api.array_options import Store, says_options
 from zarrow.api.creation import create_group
 from zarrow.api.node_batch import NodeBatch, is_small
 from zarrow.api.progress import reporting
+from zarrow.api.reported_amounts import Amount, size_of
 from zarrow.api.small_arrays import is_added, read_small
 from zarrow.errors import NotFoundError
 from zarrow.interchange.lazy_arrays import opened

@@ -22,8 +22,8 @@ from xarray.namedarray.parallelcompat import get_chunked_array_type
 from zarrow import read_many
 from zarrow._zarrow import Array, DeviceTensor, _read_each, _read_into, asarray
 from zarrow.api import at_once
-from zarrow.api.amounts import Amount
 from zarrow.api.progress import reporting
+from zarrow.api.reported_amounts import Amount
 from zarrow.api.reported_reads import READ_NBYTES
 from zarrow.errors import UnsupportedError
 from zarrow.xarray.arrays import Request, ZarrowArray, planned

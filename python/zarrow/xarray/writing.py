@@ -26,10 +26,10 @@ from xarray.namedarray.pycompat import is_chunked_array
 
 from zarrow._zarrow import CloudStore, Group, MemoryStore, _StoredValues, _with_options
 from zarrow.api import at_once
-from zarrow.api.amounts import Amount
 from zarrow.api.node_batch import is_small
 from zarrow.api.progress import Progress, reporting
 from zarrow.api.regions import shape_of
+from zarrow.api.reported_amounts import Amount
 from zarrow.errors import UnsupportedError, ZarrowError
 from zarrow.groups.append_claims import ClaimedError, Claims, Turns
 from zarrow.groups.folder_lock import FolderLock
