@@ -191,6 +191,7 @@ class Prefetch:
             source.sample_nbytes * (1 + (name not in self._rings)) for name, source in plan.sources.items()
         )
         readers = self._readers(samples * sum(each))
+        # The last check of the arrays runs beside the last read, and must not run beside the only one.
         has_second = total > (early or plan.load_samples)
         self._first_reads = 2 if readers > _READERS and has_second else 1
         work = [self._read_all] * readers + [self._transform_all] * has_thread

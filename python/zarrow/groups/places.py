@@ -112,7 +112,7 @@ def may_be_one_server(one: CloudStore, other: CloudStore) -> bool:
 
 
 def _server_of(store: CloudStore) -> dict[str, str]:
-    """Return the endpoint and the account in the options of a store, if they are there."""
+    """Return the endpoint and the account that the options of a store name."""
     options = dict(store.__reduce__()[1][1] or {})
     options.update(options.pop("client_kwargs", None) or {})
     return {

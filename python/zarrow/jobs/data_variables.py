@@ -16,7 +16,7 @@ from zarrow._zarrow import Array, Group
 def chosen(
     arrays: Mapping[str, Array], groups: Mapping[str, Group], names: Sequence[str] | None
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Divide arrays into data variables, or those with these names, and the others.
+    """Return the data variables, or the named arrays, and all others.
 
     Raises
     ------

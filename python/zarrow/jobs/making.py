@@ -21,7 +21,7 @@ from zarrow.jobs.copied_items import (
     nodes_below,
 )
 from zarrow.jobs.data_variables import chosen
-from zarrow.jobs.growing_arrays import common_extent, growing
+from zarrow.jobs.lengthened_arrays import common_extent, growing
 from zarrow.jobs.members import (
     check_target,
     members_of,

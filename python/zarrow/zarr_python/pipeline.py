@@ -70,7 +70,7 @@ _SLOW_SECONDS = 0.002
 # Elements of variable length that are read at once.
 _BLOCK = 1 << 20
 
-# Errors of a write that has not begun, or of an old chunk that cannot be decoded (step 4).
+# Errors before a write begins, such as that of an old chunk that cannot be decoded (step 4).
 _NOT_BEGUN = (
     CodecError,
     DataTypeError,
