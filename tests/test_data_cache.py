@@ -101,7 +101,9 @@ def test_a_cache_saves_later_epochs_the_transfer(
         options["order"] = "F"
     stored = zarrow.create_array(tmp_path / "a", data=VALUES, chunks=(10, 100), **options)
     plan = data.Plan(zarrow.open_array(f"{url}/a"), 32)
+    before = len(sizes)
     loader, transferred = data.Loader(plan, cache_nbytes=1 << 20, numbers=True), []
+    assert len(sizes) == before, "a loader requests nothing before its first batch"
     for _ in range(3):
         before = sum(sizes)
         assert all(np.array_equal(batch, VALUES[numbers]) for batch, numbers in loader)

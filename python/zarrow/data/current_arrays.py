@@ -72,7 +72,7 @@ class CurrentArrays:
                     raise _stale(array, "was erased")
                 # The consolidated metadata of a group above may be all that an array has.
                 if document is None or document != known:
-                    reopened(array, may_grow=True)
+                    _check_node(array)
                 self._documents[number, key] = document
 
     def _by_store(self) -> list[tuple[_StoredValues, list[Array]]]:
@@ -90,39 +90,30 @@ class CurrentArrays:
         return self._stores
 
 
-def reopened(array: Array, cache_nbytes: int | None = None, *, may_grow: bool = False) -> Array:
-    """Return the array opened anew, with a cache of decoded chunks of this size.
+def _check_node(array: Array) -> None:
+    """Open the node at the path of an array, and compare it with the array.
 
     Raises
     ------
     StaleHandleError
-        The stored array has another shape, a smaller one if it may grow, or other metadata apart from
-        attributes; or it was erased.
+        The stored array is smaller, or has other metadata apart from attributes; or it was erased.
     """
     reduced: Any = array.__reduce__()
-    opened: Any
-    load, (store, path, mode, nbytes, limits, durability) = reduced
+    load, arguments = reduced
     try:
-        opened = load(store, path, mode, nbytes if cache_nbytes is None else cache_nbytes, limits, durability)
+        found = load(*arguments)
     except NotFoundError:
-        opened = _from_consolidated(store, path)
-    if opened is None:
-        problem = "was erased"
-    else:
-        if not isinstance(opened, Array) or len(opened.shape) != array.ndim:
-            problem = "was replaced"
-        elif opened.shape == array.shape:
-            if _fixed(opened) == _fixed(array):
-                return opened
-            problem = "was replaced"
-        elif any(now < before for now, before in zip(opened.shape, array.shape, strict=True)):
-            problem = f"was made smaller, from {array.shape} to {opened.shape},"
-        else:
-            # The edges of chunks of different sizes grow with the shape.
-            if may_grow and _fixed(opened, "chunk_grid") == _fixed(array, "chunk_grid"):
-                return opened
-            problem = f"has grown from {array.shape} to {opened.shape}"
-    raise _stale(array, problem)
+        found = _from_consolidated(*arguments[:2])
+    if found is None:
+        raise _stale(array, "was erased")
+    if not isinstance(found, Array) or len(found.shape) != array.ndim:
+        raise _stale(array, "was replaced")
+    if any(now < before for now, before in zip(found.shape, array.shape, strict=True)):
+        raise _stale(array, f"was made smaller, from {array.shape} to {found.shape},")
+    # The edges of chunks of different sizes grow with the shape.
+    has_grown = found.shape != array.shape
+    if _fixed(found, has_grown) != _fixed(array, has_grown):
+        raise _stale(array, "was replaced")
 
 
 def _stale(array: Array, problem: str) -> StaleHandleError:
@@ -154,7 +145,7 @@ def _from_consolidated(store: Any, path: str) -> Array | Group | None:
     return None
 
 
-def _fixed(array: Array, *others: str) -> dict[str, Any]:
-    """Return the metadata that stay, without these others."""
-    changing = ("attributes", "shape", *others)
+def _fixed(array: Array, has_grown: bool) -> dict[str, Any]:
+    """Return the metadata that stay; if the array has grown, without the grid."""
+    changing = {"attributes", "shape"} | ({"chunk_grid"} if has_grown else set())
     return {name: value for name, value in array.metadata.items() if name not in changing}

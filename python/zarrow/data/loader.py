@@ -50,9 +50,9 @@ class Loader:
     memory_nbytes
         Limit of the memory of batches that are read and not yet delivered. It is at least that of two reads.
     cache_nbytes
-        Memory for decoded chunks, which later epochs do not decode again. The arrays are opened anew, with
-        parts of it by their size. A changed chunk is decoded again. It helps if most chunks fit: each needs
-        a little more than its elements, and the least recently used ones are dropped.
+        Memory for decoded chunks, which later epochs do not decode again. Each array has a part of it by its
+        size. A changed chunk is decoded again. It helps if most chunks fit: each needs a little more than
+        its elements, and the least recently used ones are dropped.
     disk_cache_nbytes, disk_cache_folder
         Bytes on disk for chunks that do not fit in `cache_nbytes`, and the folder of their files, by default
         that for temporary files. Chunks stay there as long as they are used. Each process has files of its
@@ -87,7 +87,7 @@ class Loader:
         With a device: a source has text, sparse rows, or elements without a type there.
     StaleHandleError
         An array was made smaller, replaced or erased: noticed within about a second, and at the end of an
-        epoch. With a cache, an array that has grown since it was opened, too.
+        epoch.
     NotFoundError
         An array was erased, and a read has found a chunk missing.
     StoreError

@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 from zarrow._zarrow import Array, CloudStore, Group, MemoryStore, _StageTimes, open, read_many
 from zarrow.data.cache_size import CacheSize
-from zarrow.data.current_arrays import reopened
 from zarrow.data.element_sizes import element_nbytes, filled, has_fixed_size, numpy_form
 from zarrow.data.permutation import Numbers, key, mixed
 from zarrow.hints.parameters import says_parameters
@@ -81,7 +80,7 @@ class Source:
         return math.prod(self.array.shape) * self._element_nbytes
 
     def _cached(self, size: CacheSize) -> Self:
-        """Return the same samples of the arrays opened anew, with a cache of decoded chunks."""
+        """Return the same samples of arrays with a cache of decoded chunks."""
         arrays = self._arrays()
         made = copy.copy(self)
         whole = sum(array.nbytes or 0 for array in arrays)
@@ -531,9 +530,9 @@ def _shards(array: Array) -> tuple[int, ...]:
 
 
 def _with_cache(array: Array, size: CacheSize) -> Array:
-    """Return the array opened anew, with a cache of decoded chunks."""
-    opened = reopened(array, size.memory_nbytes)
-    return opened._with_disk_cache(size.folder, size.disk_nbytes) if size.disk_nbytes else opened
+    """Return the array with a new cache of decoded chunks."""
+    folder = size.folder if size.disk_nbytes else None
+    return array._with_cache(size.memory_nbytes, folder, size.disk_nbytes)
 
 
 def _average(extent: int, sizes: int | Sequence[int | Sequence[int]]) -> int:

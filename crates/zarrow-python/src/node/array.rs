@@ -226,14 +226,16 @@ impl Array {
         self.inner().is_read_only()
     }
 
-    /// Return this array with an empty cache of decoded chunks, in memory and in a file in a folder.
-    fn _with_disk_cache<'py>(
+    /// Return this array with an empty cache of decoded chunks, in memory and, with a folder, in a file there.
+    fn _with_cache<'py>(
         &self,
         py: Python<'py>,
-        folder: PathBuf,
-        nbytes: u64,
+        nbytes: usize,
+        folder: Option<PathBuf>,
+        disk_nbytes: u64,
     ) -> PyResult<Bound<'py, Array>> {
-        let cached = py.detach(|| self.inner().with_disk_cache(&folder, nbytes)).raise(py)?;
+        let disk = folder.as_deref().map(|folder| (folder, disk_nbytes));
+        let cached = py.detach(|| self.inner().with_cache(nbytes, disk)).raise(py)?;
         Array::create(py, cached)
     }
 

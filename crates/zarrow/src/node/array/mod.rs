@@ -92,6 +92,11 @@ impl fmt::Debug for Array {
 /// Maximum bytes of shard indexes that an array caches.
 const INDEXES_NBYTES: usize = 16 << 20;
 
+/// Maximum bytes of the versions of chunks, beside a cache of this size.
+fn versions_nbytes(cache_nbytes: usize) -> usize {
+    INDEXES_NBYTES / 16 + cache_nbytes / 64
+}
+
 impl Array {
     /// Compiles the codecs of an array at `path`.
     pub(crate) fn new(
@@ -105,9 +110,8 @@ impl Array {
             .map_err(|error| error.in_array(store.name(), &path))?;
         let chunks =
             (options.cache_nbytes > 0).then(|| Arc::new(ChunkCache::new(options.cache_nbytes, None)));
-        let versions_nbytes = INDEXES_NBYTES / 16 + options.cache_nbytes / 64;
-        let (indexes, versions) =
-            (Arc::new(Cache::new(INDEXES_NBYTES)), Arc::new(Cache::new(versions_nbytes)));
+        let versions = Arc::new(Cache::new(versions_nbytes(options.cache_nbytes)));
+        let indexes = Arc::new(Cache::new(INDEXES_NBYTES));
         let (metadata, chain) = (Arc::new(metadata), Arc::new(chain));
         let (seen, has_document, revision) = (Arc::default(), false, revision::present());
         let options = *options;
@@ -196,18 +200,38 @@ impl Array {
         self.chunks.as_ref().map(|chunks| chunks.counts())
     }
 
-    /// Returns this array with an empty cache of decoded chunks: [`cache_nbytes`](OpenOptions::cache_nbytes) in memory,
-    /// and behind it up to `nbytes` bytes of a file in `folder`, for chunks that memory drops.
+    /// Returns this array with a new cache of decoded chunks: `nbytes` bytes in memory, and, if a folder is given, behind
+    /// it up to a number of bytes of a file there, for chunks that memory drops.
     ///
     /// The file has no name, and is gone with the last handle or the process. Forked children do not use it. Chunks
-    /// below 4 KiB are not written. If the disk is full, they are decoded again.
+    /// below 4 KiB are not written. If the disk is full, they are decoded again. No request is sent.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write): the file cannot be created.
-    pub fn with_disk_cache(&self, folder: &std::path::Path, nbytes: u64) -> Result<Array> {
-        let disk = DiskCache::new(folder, nbytes, self.shape().len()).map_err(crate::ErrorKind::Write)?;
-        let chunks = Some(Arc::new(ChunkCache::new(self.options.cache_nbytes, Some(disk))));
-        Ok(Array { chunks, ..self.clone() })
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use zarrow::{ArrayBuilder, Existing, OpenOptions, create_array, store::MemoryStore};
+    /// let metadata = ArrayBuilder::new([4], zarrow_array::Number::Int16).chunk_shape([2]).build()?;
+    /// let array = create_array(
+    ///     Arc::new(MemoryStore::default()), "", metadata, Existing::Refuse, &OpenOptions::default(),
+    /// )?;
+    /// array.write(.., &zarrow::Values::slice(&[1i16, 2, 3, 4], &[4])?)?;
+    /// let cached = array.with_cache(1 << 20, Some((&std::env::temp_dir(), 1 << 30)))?;
+    /// cached.read(..)?;
+    /// cached.read(..)?;
+    /// assert_eq!(cached.cache_counts().map(|counts| counts.hits), Some(2));
+    /// assert_eq!(array.cache_counts(), None);
+    /// # Ok::<(), zarrow::Error>(())
+    /// ```
+    pub fn with_cache(&self, nbytes: usize, disk: Option<(&std::path::Path, u64)>) -> Result<Array> {
+        let disk = disk
+            .map(|(folder, nbytes)| DiskCache::new(folder, nbytes, self.shape().len()))
+            .transpose()
+            .map_err(crate::ErrorKind::Write)?;
+        let chunks = (nbytes > 0 || disk.is_some()).then(|| Arc::new(ChunkCache::new(nbytes, disk)));
+        let options = OpenOptions { cache_nbytes: nbytes, ..self.options };
+        Ok(Array { options, chunks, versions: Arc::new(Cache::new(versions_nbytes(nbytes))), ..self.clone() })
     }
 
     /// Returns this array; its reads add their time to `times`, which other arrays may share.
