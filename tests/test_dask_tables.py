@@ -51,13 +51,6 @@ def table(rows: int = ROWS, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(columns, index=pd.Index([f"r{row:05}" for row in range(rows)], "str", name="id"))
 
 
-@pytest.fixture(params=["synchronous", "threads", "processes"])
-def scheduler(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Run the test under each of dask's schedulers."""
-    with dask.config.set(scheduler=request.param):
-        yield request.param
-
-
 @pytest.fixture(autouse=True)
 def types_of_pandas() -> Iterator[None]:
     """Leave the types of text as pandas has them."""

@@ -11,7 +11,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -447,12 +447,12 @@ def test_many_files_in_parallel(tmp_path: Path) -> None:
     assert ours["packed"].chunks == stock["packed"].chunks
 
 
-def test_dask_processes_reopen_arrays(tmp_path: Path) -> None:
+def test_dask_processes_reopen_arrays(tmp_path: Path, dask_processes: ProcessPoolExecutor) -> None:
     import dask
 
     path = write(cf(), tmp_path / "data.zarr")
     ours, stock = both(path, chunks={"time": 2})
-    with dask.config.set(scheduler="processes", num_workers=2):
+    with dask.config.set(scheduler="processes", pool=dask_processes):
         xr.testing.assert_identical(ours.compute(), stock)
 
 
