@@ -20,9 +20,9 @@ import numpy as np
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress, reporting
+from zarrow.checks.canonical_json import canonical_json
 from zarrow.checks.nodes import (
     attributes_of,
-    canonical_json,
     chunks_in,
     names_of,
     nbytes_of,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 
 from zarrow._zarrow import Array, Group, _visible, open
 from zarrow.api.array_options import Store
-from zarrow.api.json_values import mapped
 from zarrow.interchange import labels
 from zarrow.jobs import blocks
 from zarrow.jobs.units import Grid
@@ -86,16 +84,6 @@ def chunks_in(
 def nbytes_of(array: Array) -> int:
     """Return the size of the elements; of text, an estimate."""
     return array.nbytes if array.nbytes is not None else array.size * blocks.item_nbytes(array)
-
-
-def canonical_json(value: Any) -> bytes:
-    """Return a line of JSON, equal for equal values: keys are sorted, and 1.0 is written as 1."""
-    plain = mapped(value, _integer_if_equal)
-    return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode() + b"\n"
-
-
-def _integer_if_equal(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def widened(values: Any) -> Any:

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
-from zarrow.errors import UnsupportedError
 from zarrow.groups.places import store_of
 from zarrow.jobs.appending import Appended
 from zarrow.jobs.copied_items import (
@@ -30,11 +29,10 @@ from zarrow.jobs.members import (
 )
 from zarrow.jobs.plan import Location, Plan, Work
 from zarrow.jobs.planning import MEMORY_NBYTES, checked_memory, ledger_of, planned
-from zarrow.jobs.raw import raw_items
+from zarrow.jobs.raw import check_raw, raw_items
 from zarrow.jobs.selecting import Selection
 from zarrow.jobs.two_passes import FirstPass, divided
 from zarrow.jobs.work import Item, located
-from zarrow.store_objects.icechunk_sessions import session_of
 
 
 def copy(
@@ -124,14 +122,8 @@ def copy(
     first: FirstPass | None = None
     items: Mapping[str, Item]
     if raw:
-        if session_of(located(target)) is not None:
-            raise UnsupportedError(
-                "icechunk has no copies byte for byte: leave out raw", kind="unsupported", path=path
-            )
-        given = {**options, "select": select, "attributes": attributes, "consolidate": consolidate or None}
-        given["passes"] = passes
-        for name in [name for name, value in given.items() if value is not None]:
-            raise ValueError(f"a copy byte for byte takes no {name}: leave out {name}, or raw")
+        given = {"select": select, "attributes": attributes, "consolidate": consolidate or None}
+        check_raw(located(target), path, {**options, **given, "passes": passes})
         items = raw_items(arrays, groups, located(target), path.strip("/"))
     else:
         for option in ("chunks", "shards"):

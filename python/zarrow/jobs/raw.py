@@ -22,9 +22,10 @@ from zarrow._zarrow import Array, Group, MemoryStore, _StoredValues, open
 from zarrow.api import at_once
 from zarrow.api.creation import create_group
 from zarrow.arrays.chunk_grid import grid_of, key_encoding
-from zarrow.errors import NodeExistsError, NotFoundError
+from zarrow.errors import NodeExistsError, NotFoundError, UnsupportedError
 from zarrow.jobs.units import Grid, Unit
 from zarrow.jobs.work import Item, New, located
+from zarrow.store_objects.icechunk_sessions import session_of
 
 _DOCUMENTS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
@@ -152,6 +153,25 @@ class RawArray(Item):
         ]
         for place in itertools.product(*ranges):
             yield separator.join([*first, *map(str, place)]) or "0"
+
+
+def check_raw(target: Any, path: str, options: Mapping[str, Any]) -> None:
+    """Refuse options of a copy byte for byte that are not None, and targets that cannot hold one.
+
+    Raises
+    ------
+    UnsupportedError
+        The target is a session of icechunk.
+    ValueError
+        An option was given.
+    """
+    if session_of(target) is not None:
+        raise UnsupportedError(
+            "icechunk has no copies byte for byte: leave out raw", kind="unsupported", path=path
+        )
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(f"a copy byte for byte takes no {name}: leave out {name}, or raw")
 
 
 def raw_items(

@@ -3,11 +3,11 @@
 //! Source: CUDA driver API, <https://docs.nvidia.com/cuda/cuda-driver-api/>. `cuda.h` maps some
 //! names to symbols that end in `_v2`.
 
+use super::forked_process::ProcessOfDriver;
 use super::library::Library;
 use super::status::Status;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
-use zarrow_array::fork::generation;
 
 /// `CUcontext`.
 pub type Context = *mut c_void;
@@ -51,8 +51,7 @@ macro_rules! functions {
         /// Addresses of the functions.
         #[derive(Debug)]
         pub struct Functions {
-            /// Process that initialized the driver.
-            generation: u64,
+            process: ProcessOfDriver,
             $($name: unsafe extern "C" fn($($kind),*) -> c_int,)+
         }
 
@@ -60,7 +59,7 @@ macro_rules! functions {
             /// Looks up each function in `library`.
             pub fn find(library: &Library) -> std::result::Result<Functions, String> {
                 Ok(Functions {
-                    generation: generation(),
+                    process: ProcessOfDriver::current(),
                     $($name: {
                         let symbol = CString::new($symbol).map_err(|_| $symbol.to_owned())?;
                         let address = library.function(&symbol).ok_or_else(|| {
@@ -150,6 +149,6 @@ functions! {
 impl Functions {
     /// Refuses calls in a process that was forked after the driver was initialized.
     pub fn check_process(&self) -> Result<()> {
-        if self.generation == generation() { Ok(()) } else { Err(Error::Forked) }
+        self.process.check()
     }
 }

@@ -4,10 +4,11 @@
 //! 2. [`functions`] looks up each function in use; a driver that lacks one is too old.
 //! 3. The driver is initialized once per process. A failure is stored, and returned by every later call.
 //! 4. A process forked afterwards cannot use the driver (CUDA's own rule); calls return an error without calling
-//!    it.
+//!    it ([`forked_process`]).
 //! 5. After an access to unallocated memory, and similar faults, the driver refuses all work until the process
 //!    ends. The first failure is stored, and returned by every later call ([`status`]).
 
+pub mod forked_process;
 pub mod functions;
 pub mod library;
 pub mod status;

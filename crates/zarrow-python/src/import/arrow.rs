@@ -77,7 +77,7 @@ fn from_stream(capsule: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Found> {
     let py = capsule.py();
     let stream = taken(capsule, STREAM, arrow::take_stream)?;
     let read = move || {
-        let (schema, chunks) = arrow::read_stream(stream)?;
+        let (schema, chunks) = arrow::collect_stream(stream)?;
         arrow::chunks(&schema, chunks, may_copy)
     };
     found(py, py.detach(read))

@@ -102,8 +102,9 @@ pub unsafe fn pack(bitmap: &Option<Bitmap<'_>>, mask: &Destination<'_>, part: &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::axis_grid::AxisGrid;
     use crate::plan::axis_part::{PerAxis, whole_part};
-    use crate::plan::chunk_parts::{AxisGrid, ChunkParts};
+    use crate::plan::chunk_parts::ChunkParts;
     use crate::selection::{Index, Selection};
     use proptest::prelude::*;
 

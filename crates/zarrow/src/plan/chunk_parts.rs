@@ -4,48 +4,16 @@
 //!    axis. Evenly spaced positions on a grid of equal chunks need no list of pieces.
 //! 2. Listed positions are sorted, so that the positions in one chunk are adjacent; an offset per chunk says where they
 //!    begin.
-//! 3. Points are cut on all their axes at once. Each point gets the number of its chunk in the box of all touched
-//!    chunks. The points are sorted by this number, unless they already are, or are in one chunk.
+//! 3. Points are cut on all their axes at once, and sorted by chunk: `points_by_chunk.rs`.
 //! 4. The combinations of the axes' chunks are numbered in C order.
 //!
 //! A chunk's part is cut along the grid of a shard's inner chunks in the same way.
 
 use crate::error::{ErrorKind, Result};
-use crate::metadata::ChunkGrid;
+use crate::plan::axis_grid::AxisGrid;
 use crate::plan::axis_part::{AxisPart, IndexList, PerAxis};
-use std::borrow::Cow;
-use zarrow_array::allocation::{self, Grow};
-
-/// The grid along one axis.
-#[derive(Debug, Clone, Copy)]
-pub enum AxisGrid<'a> {
-    /// Chunks of one extent.
-    Equal(u64),
-    /// Chunks of this grid along this axis.
-    Of(&'a ChunkGrid, usize),
-}
-
-impl<'a> AxisGrid<'a> {
-    /// The grid of an array's chunks along `axis`.
-    pub fn new(grid: &'a ChunkGrid, axis: usize) -> AxisGrid<'a> {
-        match grid {
-            ChunkGrid::Regular { chunk_shape } => AxisGrid::Equal(chunk_shape[axis]),
-            grid => AxisGrid::Of(grid, axis),
-        }
-    }
-
-    /// The chunk that holds `position`, with its origin and its extent.
-    fn locate(self, position: u64) -> (u64, u64, u64) {
-        match self {
-            AxisGrid::Equal(extent) => (position / extent, position / extent * extent, extent),
-            AxisGrid::Of(grid, axis) => {
-                let chunk = grid.locate(axis, position);
-                let (origin, extent) = grid.chunk_extent(axis, chunk);
-                (chunk, origin, extent)
-            }
-        }
-    }
-}
+use crate::plan::points_by_chunk::{PointsByChunk, group, starts_of};
+use zarrow_array::allocation::Grow;
 
 /// The chunks touched by a part on one axis, in ascending order.
 #[derive(Debug)]
@@ -155,97 +123,11 @@ fn moved<'a>(piece: AxisPart<'a>, grid: AxisGrid<'_>) -> (u64, AxisPart<'a>) {
     (chunk, AxisPart { start: piece.start - origin, list, ..piece })
 }
 
-/// Returns the start of each group of `count` items; `length_of` returns a group's length, given its start.
-fn starts_of(count: usize, length_of: impl Fn(usize) -> usize) -> Result<Vec<usize>> {
-    let mut starts = Vec::new();
-    let mut at = 0;
-    while at < count {
-        starts.try_push(at)?;
-        at += length_of(at);
-    }
-    Ok(starts)
-}
-
-/// Returns the number of items before group `number`, and the group's length.
-fn group(starts: &[usize], number: u64, total: u64) -> (u64, u64) {
-    let number = number as usize;
-    let start = starts[number] as u64;
-    (start, starts.get(number + 1).map_or(total, |end| *end as u64) - start)
-}
-
-/// Points, grouped by chunk (step 3).
-#[derive(Debug)]
-struct Groups<'a> {
-    /// The positions of each axis of points, and the axis's index.
-    axes: PerAxis<(usize, Cow<'a, [u64]>)>,
-    /// Output index of each point; `None` if they are consecutive.
-    places: Option<Cow<'a, [u64]>>,
-    starts: Vec<usize>,
-}
-
-impl<'a> Groups<'a> {
-    /// Groups a part's points by chunk; `None` if the part has no points.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unsupported`] if the number of chunks between the points overflows,
-    /// [`zarrow_array::Error::OutOfMemory`].
-    fn new(part: &[AxisPart<'a>], grid: &impl Fn(usize) -> AxisGrid<'a>) -> Result<Option<Groups<'a>>> {
-        let vectorized: PerAxis<(usize, AxisPart<'a>, IndexList<'a>)> = part
-            .iter()
-            .enumerate()
-            .filter_map(|(axis, part)| Some((axis, *part, part.list.filter(|list| list.vectorized)?)))
-            .collect();
-        let Some((_, _, first)) = vectorized.first() else { return Ok(None) };
-        let count = first.positions.len();
-        let mut numbers = allocation::filled(0u64, count)?;
-        let mut chunks = 1u64;
-        for (axis, part, list) in &vectorized {
-            let chunk = |position| grid(*axis).locate(position).0;
-            let lowest = chunk(part.start);
-            let extent = chunk(part.last()) - lowest + 1;
-            chunks = chunks.checked_mul(extent).ok_or_else(too_far)?;
-            if extent > 1 {
-                for (number, position) in numbers.iter_mut().zip(list.iter()) {
-                    *number = *number * extent + (chunk(position) - lowest);
-                }
-            }
-        }
-        let place =
-            vectorized.iter().find(|(_, part, _)| part.output.is_some()).map_or(0, |(_, part, _)| part.place);
-        let (axes, places) = match numbers.is_sorted() {
-            true => {
-                let axes = vectorized.iter().map(|(axis, _, list)| (*axis, Cow::Borrowed(list.positions)));
-                (axes.collect(), first.places.map(Cow::Borrowed))
-            }
-            false => {
-                let mut order: Vec<(u64, usize)> =
-                    allocation::collected(numbers.iter().copied().zip(0usize..))?;
-                // Points of one chunk keep their order, because the last of several writes to one element wins.
-                order.sort_unstable();
-                for (number, (sorted, _)) in numbers.iter_mut().zip(&order) {
-                    *number = *sorted;
-                }
-                let ordered = |value: &dyn Fn(usize) -> u64| -> Result<Cow<'a, [u64]>> {
-                    Ok(Cow::Owned(allocation::collected(order.iter().map(|(_, at)| value(*at)))?))
-                };
-                let axes = vectorized
-                    .iter()
-                    .map(|(axis, _, list)| Ok((*axis, ordered(&|at| list.positions[at])?)))
-                    .collect::<Result<_>>()?;
-                let place_of = |at: usize| first.places.map_or(place + at as u64, |places| places[at]);
-                (axes, Some(ordered(&place_of)?))
-            }
-        };
-        let starts = starts_of(count, |at| numbers[at..].partition_point(|number| *number == numbers[at]))?;
-        Ok(Some(Groups { axes, places, starts }))
-    }
-}
-
 /// The chunks touched by a part on each axis; their combinations are numbered in C order.
 #[derive(Debug)]
 pub struct ChunkParts<'a> {
     axes: PerAxis<AxisChunks<'a>>,
-    points: Option<Groups<'a>>,
+    points: Option<PointsByChunk<'a>>,
     count: u64,
 }
 
@@ -258,7 +140,7 @@ impl<'a> ChunkParts<'a> {
     pub fn new(part: &[AxisPart<'a>], grid: impl Fn(usize) -> AxisGrid<'a>) -> Result<ChunkParts<'a>> {
         let cut = |(axis, part): (usize, &AxisPart<'a>)| AxisChunks::new(*part, grid(axis));
         let mut axes: PerAxis<_> = part.iter().enumerate().map(cut).collect::<Result<_>>()?;
-        let points = Groups::new(part, &grid)?;
+        let points = PointsByChunk::new(part, &grid)?;
         if let Some(points) = &points {
             let counts = axes.iter_mut().filter_map(|axis| match axis {
                 AxisChunks::Vectorized { part: AxisPart { output: Some(_), .. }, count, .. } => Some(count),
@@ -312,13 +194,10 @@ fn too_many() -> ErrorKind {
     ErrorKind::Internal("more chunks than can be counted".into())
 }
 
-fn too_far() -> ErrorKind {
-    ErrorKind::Unsupported("points with more chunks between them than can be counted".into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metadata::ChunkGrid;
     use crate::plan::axis_part::oracle::{elements, selected, selections};
     use crate::plan::axis_part::whole_part;
     use crate::selection::{AxisIndex, Selection};

@@ -7,8 +7,9 @@ use crate::decode::reader::Reader;
 use crate::decode::shard::inner_count;
 use crate::error::Result;
 use crate::metadata::ChunkGrid;
+use crate::plan::axis_grid::AxisGrid;
 use crate::plan::axis_part::{AxisPart, PerAxis, share_of};
-use crate::plan::chunk_parts::{AxisGrid, ChunkParts};
+use crate::plan::chunk_parts::ChunkParts;
 use crate::pool;
 
 /// Minimum number of tasks per thread, which keeps all threads busy until the end.

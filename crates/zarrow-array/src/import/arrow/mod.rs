@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 pub use device::{DeviceElements, device_elements};
 pub use foreign::{take_array, take_schema};
-pub use stream::{read_stream, take_stream};
+pub use stream::{collect_stream, take_stream};
 
 /// Imports one Arrow array without a copy if possible. Otherwise copies it, or refuses it without `may_copy`. Masks
 /// are always new memory, because Arrow stores them as bits.

@@ -1,4 +1,4 @@
-//! Reading all chunks of a stream.
+//! Takes all chunks out of a stream.
 //!
 //! Source: Arrow C stream interface.
 
@@ -24,11 +24,11 @@ pub unsafe fn take_stream(place: *mut ArrowArrayStream) -> Option<ArrowArrayStre
     }
 }
 
-/// Reads the type and all chunks of a stream.
+/// Takes the type and all chunks out of a stream.
 ///
 /// # Errors
 /// [`Error::BadArrow`] with the producer's error message.
-pub fn read_stream(mut stream: ArrowArrayStream) -> Result<(ArrowSchema, Vec<ArrowArray>)> {
+pub fn collect_stream(mut stream: ArrowArrayStream) -> Result<(ArrowSchema, Vec<ArrowArray>)> {
     let (Some(get_schema), Some(get_next)) = (stream.get_schema, stream.get_next) else {
         return Err(Error::BadArrow("the stream lacks get_schema or get_next".into()));
     };
