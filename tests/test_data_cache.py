@@ -55,8 +55,9 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         if self.command == "GET":
-            self.wfile.write(body)
+            # Before the body, so that its receiver finds it counted.
             self.sent.append(len(body))
+            self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         pass
@@ -101,9 +102,10 @@ def test_a_cache_saves_later_epochs_the_transfer(
         options["order"] = "F"
     stored = zarrow.create_array(tmp_path / "a", data=VALUES, chunks=(10, 100), **options)
     plan = data.Plan(zarrow.open_array(f"{url}/a"), 32)
-    before = len(sizes)
+    # Some requests for documents of version 2 are answered later, by nothing.
+    before = sum(sizes)
     loader, transferred = data.Loader(plan, cache_nbytes=1 << 20, numbers=True), []
-    assert len(sizes) == before, "a loader requests nothing before its first batch"
+    assert sum(sizes) == before, "a loader reads nothing before its first batch"
     for _ in range(3):
         before = sum(sizes)
         assert all(np.array_equal(batch, VALUES[numbers]) for batch, numbers in loader)
