@@ -130,6 +130,13 @@ def calls(function: Any) -> Iterator[tuple[list[Any], dict[str, Any]]]:
             yield given, named
 
 
+@pytest.fixture(autouse=True)
+def default_memory_cache() -> Iterator[None]:
+    """Restore the cache of freed memory: for `set_memory_cache`, 5 is a number of bytes."""
+    yield
+    zarrow.set_memory_cache(512 << 20)
+
+
 OWNERS = (
     "zarrow",
     "group",
