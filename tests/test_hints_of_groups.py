@@ -10,6 +10,8 @@ import pytest
 
 import zarrow
 
+pytestmark = pytest.mark.small_files
+
 
 def _anndata(folder: Path) -> str:
     anndata = pytest.importorskip("anndata")

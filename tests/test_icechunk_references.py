@@ -29,6 +29,7 @@ from zarrow import zarr_python
 from zarrow.store_objects import icechunk_references, icechunk_storage
 
 pytestmark = [
+    pytest.mark.small_files,
     pytest.mark.filterwarnings(r"ignore:This process .* is multi-threaded:DeprecationWarning"),
     pytest.mark.filterwarnings(r"ignore:os.fork\(\) was called:RuntimeWarning"),
 ]

@@ -20,6 +20,8 @@ from zarrow import jobs
 from zarrow.checks import digest
 from zarrow.jobs.intermediates import store_beside
 
+pytestmark = pytest.mark.small_files
+
 OTHER = {**PENCILS, "memory_nbytes": 40_000}
 
 

@@ -18,7 +18,7 @@ import scipy.sparse
 
 import zarrow
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*infer_string")
+pytestmark = [pytest.mark.small_files, pytest.mark.filterwarnings("ignore:.*infer_string")]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import zarrow
 from counted_bucket import Bucket, counted_bucket
 from round_trips import in_few_round_trips
 
-pytestmark = pytest.mark.filterwarnings("ignore::zarrow.errors.ZarrowWarning")
+pytestmark = [pytest.mark.small_files, pytest.mark.filterwarnings("ignore::zarrow.errors.ZarrowWarning")]
 
 # No more requests at once than a host gets at first.
 ARRAYS = {f"a{number}": np.arange(10) + number for number in range(50)}

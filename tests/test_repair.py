@@ -18,6 +18,8 @@ import zarrow
 from zarrow.checks import repair, verify
 from zarrow.errors import NotFoundError
 
+pytestmark = pytest.mark.small_files
+
 COMMAND = Path(sys.executable).with_name("zarrow")
 
 VALUES = np.arange(1, 97.0).reshape(8, 12)

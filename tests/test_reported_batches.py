@@ -21,6 +21,8 @@ from test_reported_calls import Reports, stored
 from zarrow.api import reported_batches, reported_writes
 from zarrow.interchange import lazy_arrays
 
+pytestmark = pytest.mark.small_files
+
 SHAPE = (9, 11, 7)
 
 

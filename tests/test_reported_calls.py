@@ -22,6 +22,8 @@ from zarrow.checks import diff
 from zarrow.interchange import lazy_arrays
 from zarrow.xarray import loading
 
+pytestmark = pytest.mark.small_files
+
 LARGE = 20_000_000
 
 

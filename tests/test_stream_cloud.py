@@ -27,6 +27,8 @@ from zarrow.groups.append_claims import split
 from zarrow.groups.array_documents import ArrayDocuments, key_of
 from zarrow.stream import Writer, follow
 
+pytestmark = pytest.mark.small_files
+
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Bucket]:

@@ -27,8 +27,15 @@ from zarrow.xarray.staged_store import StagedStore
 from zarrow.xarray.writing import _Write
 
 pytestmark = [
-    pytest.mark.filterwarnings(f"ignore:{message}")
-    for message in ("Consolidated metadata is currently", "The data type", "Failed to open Zarr store with")
+    pytest.mark.small_files,
+    *(
+        pytest.mark.filterwarnings(f"ignore:{message}")
+        for message in (
+            "Consolidated metadata is currently",
+            "The data type",
+            "Failed to open Zarr store with",
+        )
+    ),
 ]
 
 
