@@ -111,7 +111,7 @@ def draw(results: dict[str, Found], path: Path) -> None:
         squeeze=False,
     )
     for panel, (title, found) in zip(panels.flat, results.items(), strict=False):
-        name = title.split(",")[0]
+        name, _, place = title.partition(", ")
         measured = {peer: row for peer, row in found.items() if "missing" not in row}
         places = np.arange(len(measured))
         bars = (-0.2, "epoch", "first epoch", "#30638e"), (0.2, "second", "second epoch", "#d1495b")
@@ -119,7 +119,11 @@ def draw(results: dict[str, Found], path: Path) -> None:
             rates = [SETS[name].samples / row[key] for row in measured.values()]
             panel.barh(places + shift, rates, 0.4, color=colour, label=label)
         panel.set(
-            xscale="log", title=title, xlabel="samples per second", yticks=places, yticklabels=list(measured)
+            xscale="log",
+            title=f"{SETS[name].title}, {place}",
+            xlabel="samples per second",
+            yticks=places,
+            yticklabels=list(measured),
         )
         panel.invert_yaxis()
     panels[0][0].legend()
