@@ -33,7 +33,7 @@ BOUNDED = {
     "zarrow/src/node/hierarchy/resize.rs": (2, AXES),
     "zarrow/src/read/map.rs": (2, "an item a shard of a few thousand maps; " + AXES),
     "zarrow/src/metadata/fill_value.rs": (4, ITEM),
-    "zarrow/src/metadata/members.rs": (1, TEXT),
+    "zarrow/src/metadata/member_spans.rs": (1, TEXT),
     "zarrow/src/metadata/write_v2.rs": (2, WORDS),
     "zarrow/src/selection/basic.rs": (1, AXES),
     "zarrow/src/selection/mod.rs": (1, AXES),

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from zarrow._zarrow import Array, Group, _StoredValues, num_threads, set_num_threads
-from zarrow.api import at_once
+from zarrow.api import concurrent_calls
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress, reporting
 from zarrow.checks.nodes import below, nbytes_of, opened, parts
@@ -197,7 +197,7 @@ class Run:
                     steps.report(time.perf_counter() - began)
 
         try:
-            at_once.run([work] * callers, callers)
+            concurrent_calls.run([work] * callers, callers)
         finally:
             seconds = time.perf_counter() - began
             after = None if before is None else bytes_read()

@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 from zarrow._zarrow import Array, Group, _StoredValues, open
-from zarrow.api import at_once
+from zarrow.api import concurrent_calls
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress, reporting
 from zarrow.arrays.chunk_grid import grid_of, stored_chunks
@@ -342,7 +342,7 @@ def _count_inner_chunks(
                 found.inner_stored += counted[0]
                 found.inner_missing += counted[1] - counted[0]
 
-    at_once.run((partial(count, place) for place in shards), most)
+    concurrent_calls.run((partial(count, place) for place in shards), most)
 
 
 def _has_checksums(array: Array) -> bool:

@@ -26,7 +26,7 @@ from functools import partial
 from types import TracebackType
 from typing import Protocol, Self
 
-from zarrow.api import at_once, waits
+from zarrow.api import concurrent_calls, waits
 from zarrow.api.processes import Process
 from zarrow.errors import ZarrowError
 
@@ -181,11 +181,11 @@ class Claims:
         restore = self._store.release
         restores = [partial(_try, partial(restore, key)) for key in self._store.claimed_keys()]
         if restores:
-            at_once.run(restores)
+            concurrent_calls.run(restores)
 
     def _put_each(self) -> None:
         try:
-            at_once.run([partial(self._put, key) for key in self._documents])
+            concurrent_calls.run([partial(self._put, key) for key in self._documents])
         except BaseException as error:
             self._error = error
 

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from zarrow._zarrow import Array, Group, _StoredValues, open
-from zarrow.api import at_once
+from zarrow.api import concurrent_calls
 from zarrow.errors import NotFoundError, StaleHandleError, ZarrowError
 from zarrow.groups.append_claims import Claims, claimed, split
 
@@ -127,7 +127,7 @@ class ArrayDocuments:
                 others.add(key)
 
         try:
-            at_once.run([partial(put, key) for key in after])
+            concurrent_calls.run([partial(put, key) for key in after])
         except BaseException:
             refused.append("")
             raise
@@ -171,5 +171,5 @@ def is_consolidated(store: Any, path: str) -> bool:
             found.append(isinstance(node, Group) and node._is_consolidated())
 
     if path:
-        at_once.run([partial(look, "/".join(names[:count])) for count in range(len(names))])
+        concurrent_calls.run([partial(look, "/".join(names[:count])) for count in range(len(names))])
     return any(found)

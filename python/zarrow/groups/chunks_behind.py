@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from zarrow._zarrow import Array, MemoryStore, _ChunkParts, _StoredValues
-from zarrow.api import at_once
+from zarrow.api import concurrent_calls
 from zarrow.groups.append_claims import ClaimedError
 from zarrow.groups.array_documents import ArrayDocuments, key_of
 
@@ -98,7 +98,7 @@ class ChunksBehind:
             if self._cloud.set_if(key, chunks[key], versions.get(key)) is None:
                 refused.append(key)
 
-        at_once.run([partial(put, key) for key in chunks])
+        concurrent_calls.run([partial(put, key) for key in chunks])
         return refused
 
     def _expect_ours(self) -> None:

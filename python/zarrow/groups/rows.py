@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from zarrow._zarrow import Array, Group, _ChunkParts, _StoredValues, asarray
 from zarrow.anndata.encoding import refuse_unfinished
-from zarrow.api import at_once
+from zarrow.api import concurrent_calls
 from zarrow.errors import ZarrowError, ZarrowWarning
 from zarrow.groups import tables
 from zarrow.groups.places import refuse_read_only, store_of
@@ -101,7 +101,7 @@ def append(self: Group, table: Any) -> int:
         store, is_remote = store_of(self), self._is_remote()
         cloud = _StoredValues(store, create=False) if is_remote else None
         each = [partial(one, store, cloud, documents, after[name], length) for name, one in writes.items()]
-        at_once.run(each, len(each) if is_remote else 1)
+        concurrent_calls.run(each, len(each) if is_remote else 1)
 
     return grow(self, arrays, added, write, partial(_append_each, arrays, values))
 
@@ -256,7 +256,7 @@ def _clear_behind(arrays: Mapping[str, Array], done: Done) -> None:
 
 def _call_each(group: Group, functions: Sequence[Callable[[], object]]) -> None:
     """Call functions that ask the group's store: at once, if it is remote."""
-    at_once.run(functions, len(functions) if group._is_remote() else 1)
+    concurrent_calls.run(functions, len(functions) if group._is_remote() else 1)
 
 
 def _write(

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from zarrow._zarrow import Array, Group, _is_remote, open
-from zarrow.api import at_once
+from zarrow.api import concurrent_calls
 from zarrow.api.node_batch import NodeBatch
 from zarrow.errors import NodeExistsError, NotFoundError, UnsupportedError
 from zarrow.jobs import ledger_states as states
@@ -90,7 +90,7 @@ def _each(calls: Sequence[Callable[[], _Result]], store: Any) -> list[_Result]:
 
     numbered = [partial(call, at) for at in range(len(calls))]
     if calls and _is_remote(store):
-        at_once.run(numbered)
+        concurrent_calls.run(numbered)
     else:
         for each in numbered:
             each()

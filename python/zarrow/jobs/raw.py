@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any
 
 from zarrow._zarrow import Array, Group, MemoryStore, _StoredValues, open
-from zarrow.api import at_once
+from zarrow.api import concurrent_calls
 from zarrow.api.creation import create_group
 from zarrow.arrays.chunk_grid import grid_of, key_encoding
 from zarrow.errors import NodeExistsError, NotFoundError, UnsupportedError
@@ -137,7 +137,7 @@ class RawArray(Item):
                 for put in puts:
                     put()
             else:
-                at_once.run(puts)
+                concurrent_calls.run(puts)
         return None
 
     def _keys(self, values: _StoredValues, unit: Unit) -> Iterator[str]:

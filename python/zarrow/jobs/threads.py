@@ -7,7 +7,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from zarrow.api import at_once
+from zarrow.api import concurrent_calls
 from zarrow.jobs.assignment import Job, checked
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _run_divided(each: Pass, job: Job, threads: int, wait: float, progress: Prog
             stop.set()
             raise
 
-    at_once.run([functools.partial(run, part) for part in range(threads)], threads)
+    concurrent_calls.run([functools.partial(run, part) for part in range(threads)], threads)
     return reports
 
 

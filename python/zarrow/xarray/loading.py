@@ -21,7 +21,7 @@ from xarray.namedarray.parallelcompat import get_chunked_array_type
 
 from zarrow import read_many
 from zarrow._zarrow import Array, DeviceTensor, _read_each, _read_into, asarray
-from zarrow.api import at_once
+from zarrow.api import concurrent_calls
 from zarrow.api.progress import reporting
 from zarrow.api.reported_amounts import Amount
 from zarrow.api.reported_reads import READ_NBYTES
@@ -281,7 +281,7 @@ def _answers(requests: Mapping[Any, Request], into: Mapping[Any, np.ndarray[Any,
         answers.update(zip(others, _batch([requests[name] for name in others]), strict=True))
 
     reads = [read for read, names in ((read_direct, direct), (read_others, others)) if names]
-    at_once.run(reads)
+    concurrent_calls.run(reads)
     return answers
 
 

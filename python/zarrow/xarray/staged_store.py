@@ -24,7 +24,7 @@ from zarr.abc.store import OffsetByteRequest, RangeByteRequest, Store, SuffixByt
 from zarr.core.buffer import default_buffer_prototype
 
 from zarrow._zarrow import CloudStore, MemoryStore, _StoredValues
-from zarrow.api import at_once
+from zarrow.api import concurrent_calls
 from zarrow.errors import NotFoundError, StoreError, UnsupportedError, ZarrowError
 from zarrow.groups import append_claims as claims
 from zarrow.groups.places import may_be_one_server
@@ -148,7 +148,7 @@ class StagedStore(Store):
         def names_below() -> None:
             self._state.names[group] = values.list(group)
 
-        at_once.run([partial(get, keys), names_below])
+        concurrent_calls.run([partial(get, keys), names_below])
         if is_listed:
             known = {key for key, value in self._state.known.items() if value is not None}
             is_v2 = _join(group, ".zgroup") in known
@@ -557,7 +557,7 @@ class StagedStore(Store):
 
     def _run(self, functions: Sequence[Callable[[], object]]) -> None:
         if self.is_remote:
-            at_once.run(functions, _DOCUMENTS_AT_ONCE)
+            concurrent_calls.run(functions, _DOCUMENTS_AT_ONCE)
         else:
             for function in functions:
                 function()

@@ -25,7 +25,7 @@ from xarray.namedarray.parallelcompat import get_chunked_array_type
 from xarray.namedarray.pycompat import is_chunked_array
 
 from zarrow._zarrow import CloudStore, Group, MemoryStore, _StoredValues, _with_options
-from zarrow.api import at_once
+from zarrow.api import concurrent_calls
 from zarrow.api.node_batch import is_small
 from zarrow.api.progress import Progress, reporting
 from zarrow.api.regions import shape_of
@@ -566,7 +566,7 @@ class _Write:
         self.claims.keep()
         # With the last chunks, because a server takes a round trip. A new place has nothing to compare.
         checks = [] if self._is_new and self._staged.is_remote else [self._staged.check_unchanged]
-        at_once.run([*together, *checks])
+        concurrent_calls.run([*together, *checks])
         if self._compute:
             self._staged.commit(is_append=self._append_dim is not None)
             self._amount.finish_all()

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use zarrow_array::allocation;
 
 use super::json::Document;
-use super::members::{compact, key_text, members};
+use super::member_spans::{compact, key_text, members};
 use super::{MetadataError, MetadataLimits};
 
 /// Attributes of an array or a group: a map of values, and their original JSON text.

@@ -15,7 +15,7 @@ use zarrow_array::allocation;
 
 use super::codec_names::CodecNames;
 use super::json::{self, Document};
-use super::members::{key_text, member, members};
+use super::member_spans::{key_text, member, members};
 use super::read_v3::CONSOLIDATED as KEY;
 use super::{Attributes, JsonText, MetadataError, MetadataLimits, NodeMetadata, read_v2, read_v3};
 

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use zarrow_array::allocation::{self, Grow};
 
 use super::json::{self, Document};
-use super::members::{Member, indented, key_text, member, members};
+use super::member_spans::{Member, indented, key_text, member, members};
 use super::{Attributes, MetadataError, ZarrFormat, normal_form, repair};
 
 /// Text of a JSON object, for editing.

@@ -24,10 +24,10 @@ mod fill_value;
 mod float8;
 mod json;
 mod lenient_json;
-mod members;
+mod member_spans;
 pub(crate) mod missing_values;
 mod normal_form;
-mod outline;
+mod parse_memory;
 mod read_v2;
 mod read_v3;
 mod repair;
@@ -162,7 +162,7 @@ pub fn parse_data_type(name: &Value) -> Result<DataType, MetadataError> {
 
 /// Whether a document claims to be Zarr metadata, even if the remainder is invalid.
 pub(crate) fn is_of_zarr(document: &[u8]) -> bool {
-    let format = members::member(document, b"zarr_format");
+    let format = member_spans::member(document, b"zarr_format");
     matches!(format.map(<[u8]>::trim_ascii), Some(b"2" | b"3"))
 }
 

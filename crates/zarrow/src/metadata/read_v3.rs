@@ -5,7 +5,7 @@ use zarrow_array::{DataType, allocation};
 
 use super::codec_names::CodecNames;
 use super::json::{self, Document, extents};
-use super::members::members;
+use super::member_spans::members;
 use super::{
     ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, FillValue, GroupMetadata, MetadataError,
     MetadataLimits, NodeMetadata, ZarrFormat, check, data_type, read_v2, repair,

@@ -1,7 +1,7 @@
 //! Builds the values of a JSON text, with lists and strings that report failed allocations.
 //!
 //! The parser's own memory does not: the text of a string with escapes, while it is read, and the tables of objects.
-//! [`Outline`](super::outline) checks those beforehand.
+//! [`Outline`](super::parse_memory) checks those beforehand.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
