@@ -248,7 +248,7 @@ tests-of-rust: test-rust test-nvcomp
 
 checks-of-wheel: stubtest
 	$(call step,Python tests are compiled)
-	$(PYTEST) --collect-only --quiet > build/collected-tests
+	$(IN_TIME) 600 $(PYTEST) --collect-only --quiet > build/collected-tests || { cat build/collected-tests; exit 1; }
 	@$(MAKE) --no-print-directory device-tests
 
 habits: ## docs/habits.md and those by field and profession, written anew from the lines that the tests run
@@ -388,7 +388,8 @@ test-nvcomp: $(SOFTWARE_NVCOMP).5 $(SOFTWARE_NVCOMP).6 $(SOFTWARE_DEVICE)
 	ZARROW_NVCOMP="$(CURDIR)/$(SOFTWARE_NVCOMP).5" $(CARGO_TEST) $(CARGO_FLAGS) --test device -- decompressed batches
 
 # In a process of their own: which driver there is, is found out once.
-test-device: wheel device-tests ## tensors on a GPU and zarr-python's buffers there, on the software device
+test-device: wheel ## tensors on a GPU and zarr-python's buffers there, on the software device
+	@$(MAKE) --no-print-directory device-tests
 
 device-tests: $(SOFTWARE_DEVICE) $(SOFTWARE_NVCOMP).6
 	$(call step,tensors on a device)

@@ -55,8 +55,8 @@ class Loader:
         its elements, and the least recently used ones are dropped.
     disk_cache_nbytes, disk_cache_folder
         Bytes on disk for chunks that do not fit in `cache_nbytes`, and the folder of their files, by default
-        that for temporary files. Chunks stay there as long as they are used. Each process has files of its
-        own, which have no name and end with the loader. Chunks below 4 KiB are not written.
+        that for temporary files. Chunks stay there as long as they are used. The files have no name, and end
+        with the loader. Worker processes use none. Chunks below 4 KiB are not written.
     on_bad
         What a damaged chunk does: `"raise"` ends the iteration, `"skip"` leaves its samples out, and `"fill"`
         gives them the array's fill value. `stats().bad` lists them. Under `"skip"`, a batch without a sound
@@ -147,6 +147,9 @@ class Loader:
         self._options = Options(memory_nbytes, on_bad, None, transform, allocate, device, kept)
         self._numbers = numbers
         self._current = CurrentArrays(self.plan._arrays())
+        # A cache would keep the chunks of arrays that have been replaced since they were opened.
+        if cache is not None and self._current.is_local():
+            self._current.check()
         self._stats = Stats()
         # Of the current iteration, or of the next one.
         self._epoch, self._schedule, self._step = 0, self._whole, 0
