@@ -101,18 +101,18 @@ def _check_node(array: Array) -> None:
     reduced: Any = array.__reduce__()
     load, arguments = reduced
     try:
-        found = load(*arguments)
+        node = load(*arguments)
     except NotFoundError:
-        found = _from_consolidated(*arguments[:2])
-    if found is None:
+        node = _from_consolidated(*arguments[:2])
+    if not isinstance(node, Array | Group):
         raise _stale(array, "was erased")
-    if not isinstance(found, Array) or len(found.shape) != array.ndim:
+    if isinstance(node, Group) or len(node.shape) != array.ndim:
         raise _stale(array, "was replaced")
-    if any(now < before for now, before in zip(found.shape, array.shape, strict=True)):
-        raise _stale(array, f"was made smaller, from {array.shape} to {found.shape},")
+    if any(now < before for now, before in zip(node.shape, array.shape, strict=True)):
+        raise _stale(array, f"was made smaller, from {array.shape} to {node.shape},")
     # The edges of chunks of different sizes grow with the shape.
-    has_grown = found.shape != array.shape
-    if _fixed(found, has_grown) != _fixed(array, has_grown):
+    has_grown = node.shape != array.shape
+    if _fixed(node, has_grown) != _fixed(array, has_grown):
         raise _stale(array, "was replaced")
 
 

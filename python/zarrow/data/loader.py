@@ -147,7 +147,8 @@ class Loader:
         self._options = Options(memory_nbytes, on_bad, None, transform, allocate, device, kept)
         self._numbers = numbers
         self._current = CurrentArrays(self.plan._arrays())
-        # A cache would keep the chunks of arrays that have been replaced since they were opened.
+        # Chunks of an array that has changed since it was opened are not worth a cache. A remote array is
+        # checked while it is read.
         if cache is not None and self._current.is_local():
             self._current.check()
         self._stats = Stats()
