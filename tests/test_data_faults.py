@@ -128,12 +128,31 @@ def test_close_waits_for_the_threads_of_a_dropped_iterator(array: zarrow.Array) 
     assert not any(thread.name == "zarrow-data" for thread in threading.enumerate())
 
 
+def test_close_waits_for_threads_that_have_left_the_iteration(
+    array: zarrow.Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave, run = threading.Event(), threading.Thread.run
+
+    def run_long(thread: threading.Thread) -> None:
+        run(thread)
+        leave.wait(30)
+
+    monkeypatch.setattr(threading.Thread, "run", run_long)
+    loader = data.Loader(data.Plan(array, 10), transform=lambda batch: batch)
+    assert len(list(loader)) == 40
+    monkeypatch.undo()
+    assert in_time(lambda: loader._running is not None and loader._running() is None)
+    threading.Timer(0.2, leave.set).start()
+    loader.close()
+    assert not any(thread.name == "zarrow-data" for thread in threading.enumerate())
+
+
 @pytest.mark.parametrize("closes", [True, False])
 def test_memory_is_freed_while_a_transform_hangs(
     array: zarrow.Array, monkeypatch: pytest.MonkeyPatch, closes: bool
 ) -> None:
     """Only the transform keeps its batch, which no later read overwrites."""
-    monkeypatch.setattr(prefetch, "_CLOSE_SECONDS", 0.0)
+    monkeypatch.setattr(prefetch, "CLOSE_SECONDS", 0.0)
     entered, leave, kept, memory = threading.Event(), threading.Event(), list[Any](), Memory()
 
     def hang(batch: Any) -> Any:

@@ -255,7 +255,7 @@ def test_reads_of_sparse_rows_from_afar_count_their_copies(
         loader = data.Loader(plan)
         next(iter(loader))
         iterator = iter(loader)
-        return len(iterator._prefetch._threads)
+        return len(iterator._prefetch.threads)
 
     assert readers(group["obsm/pca"]) == 2 * readers(group["X"])
 

@@ -61,7 +61,7 @@ def test_ctrl_c_leaves_a_function_that_hangs_behind(place: str, waits: str) -> N
     """In the wait for a batch, and between two batches. Without Ctrl-C, a wait here would be endless."""
     done = run(f"""
         from zarrow.data import prefetch
-        prefetch._CLOSE_SECONDS = prefetch._EXIT_SECONDS = 1e6
+        prefetch.CLOSE_SECONDS = prefetch._EXIT_SECONDS = 1e6
         entered = threading.Event()
 
         def hang(_):

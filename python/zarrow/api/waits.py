@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Iterable
 
 _SECONDS = 0.1
 
@@ -23,3 +24,10 @@ def join(thread: threading.Thread, until: float = math.inf) -> None:
     """Wait until a thread has ended, or until a time of `time.monotonic()`."""
     while thread.is_alive() and (left := until - time.monotonic()) > 0:
         thread.join(min(left, _SECONDS))
+
+
+def join_others(threads: Iterable[threading.Thread], until: float) -> None:
+    """Wait until threads have ended, this one aside, or until a time of `time.monotonic()`."""
+    for thread in threads:
+        if thread is not threading.current_thread():
+            join(thread, until)

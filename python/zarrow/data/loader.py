@@ -15,13 +15,14 @@ import numpy as np
 
 import zarrow
 from zarrow._zarrow import _StageTimes
+from zarrow.api import waits
 from zarrow.data.cache_size import CacheSize
 from zarrow.data.current_arrays import CurrentArrays
 from zarrow.data.device_batches import checked
 from zarrow.data.fields import Sources
 from zarrow.data.plan import Plan
 from zarrow.data.plan_options import PlanOptions, planned
-from zarrow.data.prefetch import OnBad, Options, Prefetch, Ready, transformed
+from zarrow.data.prefetch import CLOSE_SECONDS, OnBad, Options, Prefetch, Ready, transformed
 from zarrow.data.rank_schedule import Schedule, ranges_of
 from zarrow.data.stats import Stats
 from zarrow.data.trace import Trace
@@ -155,6 +156,8 @@ class Loader:
         # Of the current iteration, or of the next one.
         self._epoch, self._schedule, self._step = 0, self._whole, 0
         self._running: weakref.ref[Any] | None = None
+        # They end a little later than the prefetch is gone.
+        self._threads: list[threading.Thread] = []
         # Whether the current iteration has given a batch, or has ended without one.
         self._begun = False
         # Worker processes take turns: this one begins at a step, and leaves out those of the others.
@@ -168,7 +171,7 @@ class Loader:
         """Begin the next epoch, or go on after `load_state_dict`. An earlier iterator is closed."""
         self._begin()
         iterator = _Iterator(self)
-        self._running = weakref.ref(iterator._prefetch)
+        self._running, self._threads = weakref.ref(iterator._prefetch), iterator._prefetch.threads
         return iterator
 
     def _begin(self) -> None:
@@ -180,7 +183,7 @@ class Loader:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the iterator. The next iteration of a copy begins where that of this loader would."""
-        return {**self.__dict__, "_running": None}
+        return {**self.__dict__, "_running": None, "_threads": []}
 
     def __enter__(self) -> Self:
         """Return the loader, which is closed at the end of the block."""
@@ -198,6 +201,8 @@ class Loader:
         prefetch = None if self._running is None else self._running()
         if prefetch is not None:
             prefetch.close()
+        else:
+            waits.join_others(self._threads, time.monotonic() + CLOSE_SECONDS)
 
     def set_epoch(self, epoch: int) -> None:
         """Let the next iteration be an epoch from its beginning, as `DistributedSampler.set_epoch` does."""

@@ -64,7 +64,7 @@ _REQUESTED_NBYTES = 64 << 20
 _TRANSFORMED = 4
 _BAD_LISTED = 1000
 # How long to wait for threads. A transform, an `allocate` or a store of the user may never return.
-_CLOSE_SECONDS, _EXIT_SECONDS, _INTERRUPTED_SECONDS = 1.0, 5.0, 0.2
+CLOSE_SECONDS, _EXIT_SECONDS, _INTERRUPTED_SECONDS = 1.0, 5.0, 0.2
 
 
 @dataclass(slots=True)
@@ -195,11 +195,11 @@ class Prefetch:
         has_second = total > (early or plan.load_samples)
         self._first_reads = 2 if readers > _READERS and has_second else 1
         work = [self._read_all] * readers + [self._transform_all] * has_thread
-        self._threads = [
+        self.threads = [
             threading.Thread(target=self._run, args=(each,), daemon=True, name="zarrow-data") for each in work
         ]
         try:
-            for thread in self._threads:
+            for thread in self.threads:
                 thread.start()
         except BaseException:
             self.stop()
@@ -240,13 +240,11 @@ class Prefetch:
         """Stop, and wait a short time until the threads have ended. `error` is what ended the iteration."""
         self.stop()
         if os.getpid() == self._pid:
-            self.join(time.monotonic() + seconds_after(error, _CLOSE_SECONDS))
+            self.join(time.monotonic() + seconds_after(error, CLOSE_SECONDS))
 
     def join(self, until: float) -> None:
         """Wait until the threads have ended, or until a time of `time.monotonic()`."""
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                waits.join(thread, until)
+        waits.join_others(self.threads, until)
 
     def _readers(self, nbytes: int) -> int:
         """Return how many threads read, if a read takes this many bytes (step 1)."""
