@@ -10,17 +10,25 @@ use crate::block::Block;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::fresh_pages::FreshPages;
-use crate::recycle;
+use crate::recycle::Recycled;
+use crate::slab_pool::{SlabMemory, SlabPool};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-/// An [`Block`] in use. Dropping it offers the memory for reuse.
+/// The owner of memory that this crate allocated.
 #[derive(Debug)]
-struct Recycled(Option<Block>);
+enum Allocation {
+    Block(Recycled),
+    Slab(SlabMemory),
+}
 
-impl Drop for Recycled {
-    fn drop(&mut self) {
-        drop(self.0.take().and_then(recycle::give));
+impl Allocation {
+    /// Returns the size in bytes, which may exceed the buffer's length.
+    fn capacity(&self) -> usize {
+        match self {
+            Allocation::Block(block) => block.capacity(),
+            Allocation::Slab(memory) => memory.capacity(),
+        }
     }
 }
 
@@ -29,7 +37,7 @@ impl Drop for Recycled {
 pub struct UninitBuffer {
     pointer: NonNull<u8>,
     length: usize,
-    owner: Recycled,
+    owner: Allocation,
     is_fresh: bool,
 }
 
@@ -45,23 +53,42 @@ impl UninitBuffer {
     /// # Errors
     /// [`Error::OutOfMemory`] if the allocation fails.
     pub fn new(nbytes: usize) -> Result<UninitBuffer> {
-        let (allocation, is_fresh) = match recycle::take(nbytes) {
-            Some(allocation) => (allocation, false),
-            None => {
-                // For `as_mut_slice_and_spare`: large memory is read in other ways.
-                let spare = usize::from(nbytes < HUGE_PAGE - 1);
-                (Block::new(nbytes + spare, false)?, true)
-            }
-        };
-        let (pointer, owner) = (allocation.pointer(), Recycled(Some(allocation)));
-        Ok(UninitBuffer { pointer, length: nbytes, owner, is_fresh })
+        // For `as_mut_slice_and_spare`: large memory is read in other ways.
+        let spare = usize::from(nbytes < HUGE_PAGE - 1);
+        let (block, is_fresh) = Recycled::new(nbytes, spare)?;
+        Ok(UninitBuffer {
+            pointer: block.pointer(),
+            length: nbytes,
+            owner: Allocation::Block(block),
+            is_fresh,
+        })
+    }
+
+    /// Returns `nbytes` bytes of a pool's memory, or of other memory if they do not have the pool's size.
+    ///
+    /// ```
+    /// use zarrow_array::{SlabPool, UninitBuffer};
+    /// let pool = SlabPool::default();
+    /// let mut first = UninitBuffer::from_pool(&pool, 100_000)?;
+    /// let address = first.as_mut_ptr();
+    /// drop(first);
+    /// assert_eq!(UninitBuffer::from_pool(&pool, 100_000)?.as_mut_ptr(), address);
+    /// # Ok::<(), zarrow_array::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] if the allocation fails.
+    pub fn from_pool(pool: &SlabPool, nbytes: usize) -> Result<UninitBuffer> {
+        let Some(memory) = pool.memory(nbytes) else { return UninitBuffer::new(nbytes) };
+        let (pointer, length) = (memory.pointer(), nbytes.min(memory.capacity()));
+        Ok(UninitBuffer { pointer, length, owner: Allocation::Slab(memory), is_fresh: false })
     }
 
     /// Returns the fresh pages of a large new allocation. Threads that fill it together should share the page
     /// faults.
     #[must_use]
     pub fn fresh_pages(&self) -> Option<FreshPages> {
-        (self.is_fresh && self.length >= 2 * HUGE_PAGE).then(|| FreshPages::new(self.pointer, self.length))
+        if self.is_fresh { FreshPages::new(self.pointer, self.length) } else { None }
     }
 
     /// Returns the size in bytes.
@@ -91,7 +118,7 @@ impl UninitBuffer {
     /// Lends the memory like [`as_mut_slice`](UninitBuffer::as_mut_slice), with one extra byte behind the buffer if the
     /// allocation has one.
     pub fn as_mut_slice_and_spare(&mut self) -> &mut [MaybeUninit<u8>] {
-        let capacity = self.owner.0.as_ref().map_or(0, Block::capacity);
+        let capacity = self.owner.capacity();
         let length = (self.length + 1).min(capacity).max(self.length);
         // SAFETY: the allocation has `capacity` bytes, and at least those of the buffer; `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr().cast(), length) }
@@ -110,7 +137,7 @@ impl UninitBuffer {
 /// How to free the memory of a [`Buffer`].
 #[derive(Debug)]
 enum BufferOwner {
-    Allocation(Recycled),
+    Allocation(Allocation),
     Vector(Box<dyn AnyVector>),
 }
 
@@ -147,7 +174,8 @@ impl Buffer {
     pub fn zeroed(nbytes: usize) -> Result<Buffer> {
         let allocation = Block::new(nbytes, true)?;
         let pointer = allocation.pointer();
-        Ok(Buffer { pointer, length: nbytes, owner: BufferOwner::Allocation(Recycled(Some(allocation))) })
+        let owner = Allocation::Block(allocation.into());
+        Ok(Buffer { pointer, length: nbytes, owner: BufferOwner::Allocation(owner) })
     }
 
     /// Copies `bytes` into aligned memory.
@@ -184,11 +212,8 @@ impl Buffer {
     pub fn held_nbytes(&self) -> usize {
         const PIECE_NBYTES: usize = 16;
         match &self.owner {
-            BufferOwner::Allocation(Recycled(allocation)) => {
-                let capacity = allocation.as_ref().map_or(0, Block::capacity);
-                // The bytes before the aligned start of a small block are lost to other allocations.
-                capacity + HOST_ALIGNMENT + PIECE_NBYTES
-            }
+            // The bytes before the aligned start of a small block are lost to other allocations.
+            BufferOwner::Allocation(owner) => owner.capacity() + HOST_ALIGNMENT + PIECE_NBYTES,
             BufferOwner::Vector(vector) => size_of_val(&**vector) + self.length + 2 * PIECE_NBYTES,
         }
     }

@@ -26,9 +26,9 @@ unsafe impl Send for FreshPages {}
 unsafe impl Sync for FreshPages {}
 
 impl FreshPages {
-    /// Tracks the pages of `nbytes` untouched bytes from `start`.
-    pub(crate) fn new(start: NonNull<u8>, nbytes: usize) -> FreshPages {
-        FreshPages { start, nbytes, taken: AtomicUsize::new(0) }
+    /// Tracks the pages of `nbytes` untouched bytes from `start`; `None` if there are few.
+    pub(crate) fn new(start: NonNull<u8>, nbytes: usize) -> Option<FreshPages> {
+        (nbytes >= 2 * HUGE_PAGE).then(|| FreshPages { start, nbytes, taken: AtomicUsize::new(0) })
     }
 
     /// Returns whether all pages are claimed.

@@ -35,6 +35,7 @@ mod mask;
 mod ndarray;
 mod recycle;
 mod shared_bytes;
+mod slab_pool;
 mod validity_bitmap;
 #[cfg(feature = "zarrs")]
 mod zarrs;
@@ -59,6 +60,7 @@ pub use layout::{
 pub use mask::{Mask, count_missing};
 pub use recycle::{recycled_limit, release_recycled, set_recycled_limit};
 pub use shared_bytes::SharedBytes;
+pub use slab_pool::SlabPool;
 pub use validity_bitmap::pack_validity;
 
 #[cfg(doctest)]

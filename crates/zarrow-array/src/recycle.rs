@@ -13,7 +13,9 @@
 
 use crate::alignment::HUGE_PAGE;
 use crate::block::Block;
+use crate::error::Result;
 use crate::fork::CacheMutex;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Default limit in bytes, see [`set_recycled_limit`].
@@ -30,6 +32,45 @@ const LEAST_NBYTES: usize = 4 << 10;
 
 /// Maximum number of small blocks.
 const MOST_SMALL: usize = 8;
+
+/// A block in use. Dropping it offers the memory for reuse.
+#[derive(Debug)]
+pub(crate) struct Recycled(Option<Block>);
+
+impl Recycled {
+    /// Takes a kept block, or allocates one with `spare` bytes more; returns whether its memory is fresh.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) if the allocation fails.
+    pub(crate) fn new(nbytes: usize, spare: usize) -> Result<(Recycled, bool)> {
+        match take(nbytes) {
+            Some(block) => Ok((block.into(), false)),
+            None => Ok((Block::new(nbytes + spare, false)?.into(), true)),
+        }
+    }
+
+    /// Returns the start of the memory.
+    pub(crate) fn pointer(&self) -> NonNull<u8> {
+        self.0.as_ref().map_or(NonNull::dangling(), Block::pointer)
+    }
+
+    /// Returns the size in bytes, which may exceed the request.
+    pub(crate) fn capacity(&self) -> usize {
+        self.0.as_ref().map_or(0, Block::capacity)
+    }
+}
+
+impl From<Block> for Recycled {
+    fn from(block: Block) -> Recycled {
+        Recycled(Some(block))
+    }
+}
+
+impl Drop for Recycled {
+    fn drop(&mut self) {
+        drop(self.0.take().and_then(give));
+    }
+}
 
 /// Sets the limit of freed memory kept for later results, excluding a few small blocks; 0 disables the cache.
 ///
@@ -80,7 +121,7 @@ fn trim(limit: usize) -> usize {
 }
 
 /// Returns a kept block for `nbytes` bytes (steps 2 and 3).
-pub(crate) fn take(nbytes: usize) -> Option<Block> {
+fn take(nbytes: usize) -> Option<Block> {
     let fits = |block: &Block| block.capacity() >= nbytes && block.capacity() / 2 <= nbytes;
     if nbytes < HUGE_PAGE {
         let newest = |small: &mut Vec<Block>| small.iter().rposition(fits).map(|at| small.remove(at));
@@ -99,7 +140,7 @@ pub(crate) fn take(nbytes: usize) -> Option<Block> {
 }
 
 /// Keeps a freed block (step 1), or returns it to be freed.
-pub(crate) fn give(block: Block) -> Option<Block> {
+fn give(block: Block) -> Option<Block> {
     let limit = recycled_limit();
     if block.capacity() < LEAST_NBYTES || block.capacity() > limit {
         return Some(block);

@@ -115,7 +115,7 @@ mod _zarrow {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         crate::python::importing::watch_forks(module.py())?;
         crate::python::interrupt::note_main_thread(module.py())?;
-        crate::python::exit::wait_at_exit(module)?;
+        crate::python::interpreter_exit::wait_at_exit(module)?;
         crate::node::open::check_environment(module.py())?;
         crate::python::fast_method::add::<crate::export::dlpack::Dlpack, _>(module.py())?;
         crate::python::fast_method::add::<crate::export::dlpack::DlpackDevice, _>(module.py())?;

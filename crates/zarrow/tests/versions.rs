@@ -5,6 +5,7 @@
 
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once};
 use zarrow::store::{Durability, FilesystemStore, MemoryStore, Store, Value};
 use zarrow::{
@@ -402,5 +403,84 @@ fn of_strings() {
             let DecodedArray::Variable(read) = read else { panic!("strings") };
             assert!((0..1 << 20).all(|index| read.element(index) == Some(expected.as_bytes())));
         }
+    }
+}
+
+/// A folder that counts the opened chunks.
+#[derive(Debug)]
+struct Counted {
+    folder: FilesystemStore,
+    opened: AtomicUsize,
+}
+
+impl Store for Counted {
+    fn name(&self) -> &str {
+        "counted"
+    }
+
+    fn open(&self, key: &str) -> zarrow::Result<Option<Box<dyn Value + '_>>> {
+        self.opened.fetch_add(usize::from(key.starts_with("c/")), Ordering::Relaxed);
+        self.folder.open(key)
+    }
+
+    fn version_without_opening(&self, key: &str) -> zarrow::Result<Option<[u64; 4]>> {
+        self.folder.version_without_opening(key)
+    }
+
+    fn list(&self, prefix: &str) -> zarrow::Result<Vec<String>> {
+        self.folder.list(prefix)
+    }
+
+    fn nbytes(&self, prefix: &str) -> zarrow::Result<u64> {
+        self.folder.nbytes(prefix)
+    }
+}
+
+/// A cached chunk is not opened, until its file is replaced or removed.
+#[test]
+fn of_cached_chunks_without_opening_them() {
+    let transposed =
+        json!([{"name": "transpose", "configuration": {"order": [1, 0]}}, plain()[0], zstd(1)[1]]);
+    for codecs in [zstd(1), transposed] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FilesystemStore::open(folder.path()).unwrap();
+        let metadata = metadata(&json!("int32"), &json!(7), [512, 256], &codecs);
+        let document = serde_json::to_vec(&metadata).unwrap();
+        store.writer().unwrap().set("zarr.json", &[&document], Durability::None).unwrap();
+        let Node::Array(array) = zarrow::open(Arc::new(store), "").unwrap() else { panic!("not an array") };
+        let mut expected: Vec<i32> = (0..1 << 20).collect();
+        let write = |array: &Array, values: &[i32]| {
+            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+            let values =
+                Values::contiguous(&bytes, zarrow_array::Number::Int32.into(), &[1024, 1024]).unwrap();
+            array.write_request(&Selection::all(array.shape())).unwrap().write(&values).unwrap();
+        };
+        write(&array, &expected);
+        let folder_store = FilesystemStore::open(folder.path()).unwrap();
+        let store = Arc::new(Counted { folder: folder_store, opened: AtomicUsize::new(0) });
+        let options = OpenOptions::default().cache_nbytes(16 << 20);
+        let Node::Array(cached) = open_with(store.clone(), "", &options).unwrap() else { panic!() };
+        // Returns how many chunks a read opened.
+        let opened = |expected: &[i32]| {
+            let before = store.opened.load(Ordering::Relaxed);
+            let read = bytes(cached.read(Selection::all(cached.shape())).unwrap());
+            assert!(read.chunks(4).zip(expected).all(|(bytes, value)| bytes == value.to_ne_bytes()));
+            store.opened.load(Ordering::Relaxed) - before
+        };
+        // Files that were just written are not cached.
+        while opened(&expected) > 0 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        expected.iter_mut().for_each(|value| *value += 1);
+        write(&array, &expected);
+        assert_eq!(opened(&expected), 8);
+        while opened(&expected) > 0 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        std::fs::remove_file(folder.path().join("c/1/2")).unwrap();
+        for row in 512..1024 {
+            expected[row * 1024 + 512..][..256].fill(7);
+        }
+        assert_eq!(opened(&expected), 1);
     }
 }

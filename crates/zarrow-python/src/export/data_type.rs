@@ -2,7 +2,7 @@
 
 use crate::export::numpy;
 use crate::python::error::{Raise, unsupported};
-use crate::python::exit;
+use crate::python::interpreter_exit;
 use crate::python::json;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -29,7 +29,7 @@ fn scaled(dtype: &Bound<'_, PyAny>, time: DataType) -> PyResult<DataType> {
 
 /// Like [`from_numpy`], at nesting level `depth`.
 fn from_numpy_at(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Element>> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     check_depth(depth)?;
     let code: String = dtype.getattr("str")?.extract()?;
     let element = Element::from_type_string(&code);
@@ -74,7 +74,7 @@ fn structure(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Element>
 
 /// Parses an argument `dtype=`: a Zarr or NumPy name, or any argument of `numpy.dtype`.
 pub fn requested(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     match named(object)? {
         Element { is_swapped: true, dtype } => Err(PyValueError::new_err(format!(
             "dtype {dtype} is not native-endian: call .newbyteorder('=') on it"

@@ -3,8 +3,8 @@
 use crate::export::numpy_api;
 use crate::layout::tensor::Tensor;
 use crate::python::error::{exchange, unsupported};
-use crate::python::exit;
 use crate::python::importing::import;
+use crate::python::interpreter_exit;
 use crate::python::made_once::made_once;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use zarrow_array::{DataType, Field, Number, SharedTensor, Struct};
 
 /// Returns the module `numpy`.
 pub fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     static NUMPY: OnceCell<Py<PyModule>> = OnceCell::new();
     Ok(made_once(&NUMPY, || import(py, "numpy").map(Bound::unbind))?.bind(py))
 }

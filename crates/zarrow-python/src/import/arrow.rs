@@ -5,7 +5,7 @@
 //! Source: Arrow PyCapsule interface.
 
 use crate::python::error::{Raise, exchange};
-use crate::python::exit;
+use crate::python::interpreter_exit;
 use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -25,7 +25,7 @@ pub enum Found {
 /// Imports an object with `__arrow_c_array__` or `__arrow_c_stream__`, or their capsules; `None` for other objects.
 /// If a copy is needed, `may_copy` must allow it.
 pub fn array(object: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Option<Found>> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     if let Some(method) = object.getattr_opt("__arrow_c_array__")? {
         return from_pair(&method.call0()?, may_copy).map(Some);
     }

@@ -9,7 +9,7 @@
 use super::owner::BufferView;
 use super::{NotShareable, SharedMemory};
 use crate::python::error::Raise;
-use crate::python::exit;
+use crate::python::interpreter_exit;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -92,7 +92,7 @@ fn from_view(py: Python<'_>, view: Arc<BufferView>) -> PyResult<Option<SharedMem
 
 /// Returns the bytes of an object with a contiguous buffer.
 pub fn bytes(object: &Bound<'_, PyAny>) -> PyResult<SharedBytes> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     let view = BufferView::new(object, ffi::PyBUF_SIMPLE)?;
     let (pointer, length) = (view.get().buf.cast_const().cast(), view.get().len.max(0) as usize);
     // SAFETY: the object keeps the bytes of its view until the view is released. If a program writes to them

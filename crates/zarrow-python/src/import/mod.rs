@@ -37,8 +37,8 @@ use crate::layout::tensor::Tensor;
 use crate::layout::variable::Variable;
 use crate::python::argument::{argument, known};
 use crate::python::error::{Attempt, Raise, byte_order, data_type_mismatch, exchange};
-use crate::python::exit;
 use crate::python::importing::import;
+use crate::python::interpreter_exit;
 use producer::{Family, Producer};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -84,7 +84,7 @@ pub fn asarray<'py>(
     #[pyo3(from_py_with = argument)] copy: Option<bool>,
     unknown: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     let py = x.py();
     known(py, "asarray", unknown)?;
     if dtype.is_none()
@@ -115,7 +115,7 @@ pub fn from_dlpack<'py>(
     #[pyo3(from_py_with = argument)] copy: Option<bool>,
     unknown: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     let py = x.py();
     known(py, "from_dlpack", unknown)?;
     let Some(tensor) = dlpack::tensor(x, copy)? else {
@@ -152,7 +152,7 @@ pub fn from_numpy<'py>(
     x: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     let py = x.py();
     if dtype.is_none()
         && let Some(tensor) = from_numbers(x)?
@@ -186,7 +186,7 @@ fn no_interface(object: &Bound<'_, PyAny>) -> PyErr {
 
 /// Returns the memory of `object` as a tensor, without copying or converting anything.
 pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<SharedTensor> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     let found = match ours(object) {
         Some(array) => Some(array),
         None => borrowed(object, Producer::from_object(object)?, Some(false))?,
@@ -211,7 +211,7 @@ pub fn array<'py>(
     expected: Option<&DataType>,
     copy: Option<bool>,
 ) -> PyResult<Imported> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     match ours(object) {
         Some(ours) if copy == Some(true) => copied(object.py(), ours),
         Some(ours) => Ok(ours),

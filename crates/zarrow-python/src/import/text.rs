@@ -4,7 +4,7 @@ use crate::export::data_type;
 use crate::export::numpy;
 use crate::export::numpy_string::{self, Strings};
 use crate::python::error::{Raise, data_type_mismatch};
-use crate::python::exit;
+use crate::python::interpreter_exit;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyList, PyString};
@@ -13,7 +13,7 @@ use zarrow_array::{Buffer, DataType, Mask, MaskedVariable, Variable};
 
 /// Converts to a NumPy array of objects.
 pub fn objects<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     numpy::module(object.py())?.call_method1("asarray", (object, "O"))
 }
 

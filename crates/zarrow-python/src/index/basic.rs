@@ -3,8 +3,8 @@
 //! Source: NumPy, "Basic indexing". [`advanced`](crate::index::advanced) converts index arrays and masks.
 
 use crate::python::error::{Attempt, Raise, indexing};
-use crate::python::exit;
 use crate::python::importing::import;
+use crate::python::interpreter_exit;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -40,7 +40,7 @@ pub fn part_of<'py>(array: &Bound<'py, PyAny>, index: &Bound<'py, PyAny>) -> PyR
 
 /// Returns the indices for a stored array; `None` if one is not basic.
 pub fn indices(index: &Bound<'_, PyAny>) -> PyResult<Option<Axes<Index>>> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     let of = |item: &Bound<'_, PyAny>| match part(item)? {
         IndexItem::Basic(index) => Ok(Some(index)),
         IndexItem::Other => Ok(None),

@@ -8,7 +8,7 @@ use crate::export::numpy;
 use crate::layout::decoded_array::DecodedArray;
 use crate::layout::masked_tensor::MaskedTensor;
 use crate::layout::tensor::Tensor;
-use crate::python::exit;
+use crate::python::interpreter_exit;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
@@ -19,7 +19,7 @@ use zarrow_array::Number;
 /// # Errors
 /// An `ImportError` with the package to install.
 pub fn values<'py>(array: &Bound<'py, DecodedArray>) -> PyResult<Bound<'py, PyAny>> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     let py = array.py();
     let tensor = match array.cast::<MaskedTensor>() {
         Ok(masked) => Some(Tensor::create(py, masked.get().parts().0.clone())?),

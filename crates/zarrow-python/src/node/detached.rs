@@ -12,8 +12,8 @@ use crate::node::array_input::{self, ArrayInput};
 use crate::node::missing;
 use crate::node::out::Out;
 use crate::python::error::Raise;
-use crate::python::exit::Telling;
 use crate::python::gil;
+use crate::python::interpreter_exit::PythonCaller;
 use pyo3::prelude::*;
 use zarrow::{Detached, ReadRequest, ValueSource, Values, WriteOptions};
 use zarrow_array::DecodedArray;
@@ -64,7 +64,7 @@ pub fn tell_with<T>(
     result: zarrow::Result<T>,
     object: impl for<'py> FnOnce(Python<'py>, T) -> PyResult<Bound<'py, PyAny>>,
 ) {
-    let Some(_telling) = Telling::begin() else {
+    let Some(_caller) = PythonCaller::begin() else {
         // Step 3.
         return std::mem::forget((callback, result, object));
     };

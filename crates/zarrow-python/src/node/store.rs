@@ -5,8 +5,8 @@ use crate::node::remote_zip;
 use crate::node::zip_url::{self, ZipUrl};
 use crate::python::argument::refused;
 use crate::python::error::{Attempt, Raise};
-use crate::python::exit;
 use crate::python::importing::import;
+use crate::python::interpreter_exit;
 use crate::python_store::PythonStore;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -104,7 +104,7 @@ pub enum StoreLocation {
 impl StoreLocation {
     /// Parses `object`.
     pub fn from_python(object: &Bound<'_, PyAny>) -> PyResult<StoreLocation> {
-        exit::guard_thread();
+        interpreter_exit::guard_thread();
         if let Ok(memory) = object.cast::<MemoryStore>() {
             return Ok(StoreLocation::Store(Arc::clone(&memory.get().store) as Arc<dyn Store>));
         }

@@ -5,8 +5,8 @@
 //! function with wrong types.
 
 use crate::python::error::{Attempt, indexing};
-use crate::python::exit;
 use crate::python::importing::import;
+use crate::python::interpreter_exit;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PySlice, PyString, PyTuple};
@@ -23,7 +23,7 @@ pub trait Argument<'a, 'py>: Sized {
 
 /// Converts an argument: `#[pyo3(from_py_with = argument)]`.
 pub fn argument<'a, 'py, T: Argument<'a, 'py>>(object: &'a Bound<'py, PyAny>) -> PyResult<T> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     match T::convert(object)? {
         Some(value) => Ok(value),
         None => Err(refused(object, &T::expected())),
@@ -74,7 +74,7 @@ impl<'a, 'py, T: Argument<'a, 'py>> Argument<'a, 'py> for Option<T> {
 
 /// Refuses unknown keywords, with a hint.
 pub fn known(py: Python<'_>, function: &str, unknown: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     match unknown {
         None => Ok(()),
         Some(unknown) => import(py, "zarrow.hints.unknown_names")?

@@ -2,7 +2,7 @@
 //!
 //! PyO3 does this for its own methods; this is for functions with C signatures that PyO3 does not know.
 
-use crate::python::exit;
+use crate::python::interpreter_exit;
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +15,7 @@ pub unsafe fn enter<'py, T>(body: impl FnOnce(Python<'py>) -> PyResult<T>) -> Op
     // SAFETY: the caller is attached. PyO3 does not know this, so objects dropped without a token are freed by the
     // next call through PyO3.
     let py = unsafe { Python::assume_attached() };
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     let raised = match catch_unwind(AssertUnwindSafe(|| body(py))) {
         Ok(Ok(value)) => return Some(value),
         Ok(Err(error)) => error,

@@ -6,7 +6,7 @@
 //!
 //! A thread that waits for the GIL while the interpreter ends never gets it: see [`exit`].
 
-use crate::python::exit;
+use crate::python::interpreter_exit;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -16,7 +16,7 @@ pub fn with<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     if unsafe { ffi::Py_IsInitialized() } == 0 {
         return None;
     }
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     // SAFETY: the interpreter is initialized, and the state is released below on this thread.
     let state = unsafe { ffi::PyGILState_Ensure() };
     // Now PyO3's assumption holds, or it takes the GIL once more.

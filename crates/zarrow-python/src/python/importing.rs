@@ -7,7 +7,7 @@
 //! 3. A module may fork during its import, and a thread may wait for a module imported by another thread that
 //!    forks. So a thread's own imports are not waited for, and the wait always has a time limit.
 
-use crate::python::exit;
+use crate::python::interpreter_exit;
 use pyo3::exceptions::PyModuleNotFoundError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -61,7 +61,7 @@ fn wait_while(py: Python<'_>, is_so: impl Fn() -> bool) {
 
 /// Imports a module. All imports of modules that may not be loaded yet go through this function.
 pub fn import<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyModule>> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     let _importing = Importing::begin(py);
     py.import(name).map_err(|error| with_command(py, name, error).unwrap_or_else(|error| error))
 }

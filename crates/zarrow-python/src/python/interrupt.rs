@@ -9,9 +9,9 @@
 
 use crate::python::cancellation;
 use crate::python::error::{Raise, warning};
-use crate::python::exit;
 use crate::python::gil;
 use crate::python::importing::import;
+use crate::python::interpreter_exit;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -82,7 +82,7 @@ pub fn interruptible_with<T: Send, E: Send>(
 where
     Result<T, E>: Raise<T>,
 {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     let (result, raised) = py.detach(|| {
         let raised = Cell::new(None);
         // The engine checks a few times a second, and never during short work.
@@ -112,7 +112,7 @@ pub fn changing<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&dyn Fn() -> bool) -> zarrow::Result<T> + Send,
 ) -> PyResult<T> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     let (result, warnings, raised) = py.detach(|| {
         let raised = Rc::new(Cell::new(None));
         let own = Rc::clone(&raised);

@@ -4,8 +4,8 @@
 //! integers of any size and lone surrogates. All other metadata of an array is strict JSON.
 
 use crate::python::error::Raise;
-use crate::python::exit;
 use crate::python::importing::import;
+use crate::python::interpreter_exit;
 use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -47,7 +47,7 @@ fn loads<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
 ///
 /// Refuses values that Python's `json` refuses too, and keys other than strings.
 pub fn attributes(dict: &Bound<'_, PyDict>) -> PyResult<Attributes> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     let mut writer = Writer { text: Vec::new(), is_plain: false };
     writer.dict(dict, 0)?;
     // The store applies its own limits when it stores the attributes.
@@ -62,7 +62,7 @@ pub fn attributes(dict: &Bound<'_, PyDict>) -> PyResult<Attributes> {
 ///
 /// Refuses values outside strict JSON: NaN and infinity, integers beyond 64 bits, lone surrogates.
 pub fn map(dict: &Bound<'_, PyDict>) -> PyResult<Map<String, Value>> {
-    exit::guard_thread();
+    interpreter_exit::guard_thread();
     let mut writer = Writer { text: Vec::new(), is_plain: true };
     writer.dict(dict, 0)?;
     serde_json::from_slice(&writer.text).map_err(|error| PyValueError::new_err(error.to_string()))

@@ -78,6 +78,11 @@ impl Chain {
         if self.bytes_to_bytes.is_empty() { self.layout() } else { Layout::Whole }
     }
 
+    /// Returns whether a cache keeps the elements of a whole chunk: if they have a fixed size and are compressed.
+    pub fn caches_whole_chunks(&self) -> bool {
+        matches!(self.layout(), Layout::Elements(_)) && !self.bytes_to_bytes.is_empty()
+    }
+
     fn chunk<'a>(&'a self, input: &'a Input<'a>, shape: &'a [u64]) -> Result<EncodedChunk<'a>> {
         EncodedChunk::new(&self.bytes_to_bytes, &self.limits, input, shape, self.item_size().unwrap_or(0))
     }

@@ -33,7 +33,7 @@ use crate::pool::job::Checkpoint;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
-use zarrow_array::{Buffer, UninitBuffer, shape};
+use zarrow_array::{Buffer, shape};
 
 /// A chunk, or an inner chunk.
 #[derive(Clone, Copy)]
@@ -231,7 +231,7 @@ impl Chunk<'_> {
             let buffer = match self.cached(slot) {
                 Some(buffer) => buffer,
                 None => {
-                    let mut memory = UninitBuffer::new(nbytes)?;
+                    let mut memory = slot.cache.buffer(nbytes)?;
                     decode_elements(input.load(limit, encoded)?, memory.as_mut_slice(), codecs)?;
                     // SAFETY: a decoder that returns without an error has written every byte of `Output::Exact`.
                     slot.keep(unsafe { memory.assume_init() })

@@ -6,9 +6,10 @@
 
 use crate::decode::cache::{Cache, Key};
 use crate::decode::disk_cache::DiskCache;
+use crate::error::Result;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use zarrow_array::Buffer;
+use zarrow_array::{Buffer, SlabPool, UninitBuffer};
 
 /// How many chunks reads found in a cache, and how many they decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,6 +26,7 @@ pub struct CacheCounts {
 #[derive(Debug)]
 pub struct ChunkCache {
     memory: Cache<Buffer>,
+    pool: SlabPool,
     disk: Option<DiskCache>,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -36,7 +38,15 @@ impl ChunkCache {
     pub fn new(limit: usize, disk: Option<DiskCache>) -> ChunkCache {
         let [hits, misses, disk_hits] = [0; 3].map(AtomicU64::new);
         let memory = if disk.is_some() { Cache::in_front(limit) } else { Cache::new(limit) };
-        ChunkCache { memory, disk, hits, misses, disk_hits }
+        ChunkCache { memory, pool: SlabPool::default(), disk, hits, misses, disk_hits }
+    }
+
+    /// Returns memory for the elements of a chunk that will be stored here.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Array`](crate::ErrorKind::Array) for too little memory.
+    pub fn buffer(&self, nbytes: usize) -> Result<UninitBuffer> {
+        Ok(UninitBuffer::from_pool(&self.pool, nbytes)?)
     }
 
     /// Counts a chunk that was found, or not.
@@ -57,7 +67,7 @@ impl ChunkCache {
         if let Some(found) = self.memory.get(key) {
             return Some(found);
         }
-        let found = Arc::new(self.disk.as_ref()?.get(key)?);
+        let found = Arc::new(self.disk.as_ref()?.get(key, &self.pool)?);
         self.disk_hits.fetch_add(1, Ordering::Relaxed);
         self.insert(key, Arc::clone(&found), found.held_nbytes());
         Some(found)

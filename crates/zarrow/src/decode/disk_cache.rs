@@ -18,7 +18,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use zarrow_array::fork::{Mutex, generation};
-use zarrow_array::{Buffer, UninitBuffer};
+use zarrow_array::{Buffer, SlabPool, UninitBuffer};
 
 /// A smaller chunk costs about as much as its bookkeeping.
 const LEAST_NBYTES: usize = 4 << 10;
@@ -113,8 +113,8 @@ impl DiskCache {
         Ok(DiskCache { file: nameless(folder)?, axes, generation: generation(), state, free })
     }
 
-    /// Returns the elements under `key`.
-    pub fn get(&self, key: &Key) -> Option<Buffer> {
+    /// Returns the elements under `key`, in memory of a pool.
+    pub fn get(&self, key: &Key, pool: &SlabPool) -> Option<Buffer> {
         if !self.is_own() {
             return None;
         }
@@ -133,7 +133,7 @@ impl DiskCache {
         order.insert(*clock, own);
         let (range, checksum) = (Arc::clone(&entry.range), entry.checksum);
         drop(state);
-        let buffer = self.read(&range).filter(|buffer| crc32c::crc32c(buffer) == checksum);
+        let buffer = self.read(&range, pool).filter(|buffer| crc32c::crc32c(buffer) == checksum);
         if buffer.is_none() {
             self.forget(&place);
         }
@@ -159,8 +159,8 @@ impl DiskCache {
         drop(dropped);
     }
 
-    fn read(&self, range: &CachedRange) -> Option<Buffer> {
-        let mut buffer = UninitBuffer::new(usize::try_from(range.nbytes).ok()?).ok()?;
+    fn read(&self, range: &CachedRange, pool: &SlabPool) -> Option<Buffer> {
+        let mut buffer = UninitBuffer::from_pool(pool, usize::try_from(range.nbytes).ok()?).ok()?;
         let (memory, mut filled) = (buffer.as_mut_slice(), 0);
         while filled < memory.len() {
             let at = range.start.saturating_add(filled as u64);
@@ -273,13 +273,17 @@ mod tests {
         (folder, disk)
     }
 
+    fn get(disk: &DiskCache, key: &Key) -> Option<Buffer> {
+        disk.get(key, &SlabPool::default())
+    }
+
     #[test]
     fn chunks_in_use_stay_and_unused_ones_make_room() {
         let (folder, disk) = disk(3);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         // Epochs of more chunks than fit.
         for epoch in 0..20 {
-            let found = (0..5).filter(|&number| match disk.get(&key(number)) {
+            let found = (0..5).filter(|&number| match get(&disk, &key(number)) {
                 Some(found) => {
                     assert_eq!(&*found, &elements(number)[..]);
                     true
@@ -294,13 +298,13 @@ mod tests {
         // Chunk 0 is used no more.
         for _ in 0..20 {
             for number in [1, 2, 7] {
-                if disk.get(&key(number)).is_none() {
+                if get(&disk, &key(number)).is_none() {
                     disk.insert(&key(number), &elements(number));
                 }
             }
         }
-        assert_eq!(disk.get(&key(7)).as_deref(), Some(&elements(7)[..]));
-        assert!(disk.get(&key(0)).is_none());
+        assert_eq!(get(&disk, &key(7)).as_deref(), Some(&elements(7)[..]));
+        assert!(get(&disk, &key(0)).is_none());
         assert!(disk.file.metadata().unwrap().len() <= 3 * CHUNK as u64);
     }
 
@@ -310,18 +314,18 @@ mod tests {
         for version in 0..20 {
             for number in 0..3 {
                 let key = version_of(number, version);
-                assert!(disk.get(&key).is_none());
+                assert!(get(&disk, &key).is_none());
                 disk.insert(&key, &elements(number + version));
-                assert_eq!(disk.get(&key).as_deref(), Some(&elements(number + version)[..]));
+                assert_eq!(get(&disk, &key).as_deref(), Some(&elements(number + version)[..]));
             }
         }
         // Each inner chunk has its place.
         let inner = |number| [key(9), vec![number]].concat();
-        assert!(disk.get(&version_of(0, 99)).is_none() && disk.get(&version_of(1, 99)).is_none());
+        assert!(get(&disk, &version_of(0, 99)).is_none() && get(&disk, &version_of(1, 99)).is_none());
         disk.insert(&inner(0), &elements(50));
         disk.insert(&inner(1), &elements(51));
-        assert_eq!(disk.get(&inner(0)).as_deref(), Some(&elements(50)[..]));
-        assert_eq!(disk.get(&inner(1)).as_deref(), Some(&elements(51)[..]));
+        assert_eq!(get(&disk, &inner(0)).as_deref(), Some(&elements(50)[..]));
+        assert_eq!(get(&disk, &inner(1)).as_deref(), Some(&elements(51)[..]));
     }
 
     #[test]
@@ -331,14 +335,14 @@ mod tests {
             disk.insert(&key(number), &elements(number));
         }
         for _ in 0..40 {
-            assert!(disk.get(&key(3)).is_some());
+            assert!(get(&disk, &key(3)).is_some());
         }
         let large = [elements(8), elements(9), elements(10)].concat();
         disk.insert(&key(9), &large);
-        assert_eq!(disk.get(&key(9)).as_deref(), Some(&large[..]));
-        assert_eq!(disk.get(&key(3)).as_deref(), Some(&elements(3)[..]));
+        assert_eq!(get(&disk, &key(9)).as_deref(), Some(&large[..]));
+        assert_eq!(get(&disk, &key(3)).as_deref(), Some(&elements(3)[..]));
         disk.insert(&key(10), &vec![0; 5 * CHUNK]);
-        assert!(disk.get(&key(10)).is_none());
+        assert!(get(&disk, &key(10)).is_none());
         assert!(disk.free.0.lock().values().sum::<u64>() <= 4 * CHUNK as u64);
     }
 
@@ -349,10 +353,10 @@ mod tests {
         let range = Arc::clone(&disk.state.lock().entries[&[0][..]].range);
         disk.state.lock().clock += 100;
         disk.insert(&key(1), &elements(1));
-        assert!(disk.get(&key(1)).is_none());
+        assert!(get(&disk, &key(1)).is_none());
         drop(range);
         disk.insert(&key(1), &elements(1));
-        assert_eq!(disk.get(&key(1)).as_deref(), Some(&elements(1)[..]));
+        assert_eq!(get(&disk, &key(1)).as_deref(), Some(&elements(1)[..]));
     }
 
     #[test]
@@ -360,12 +364,12 @@ mod tests {
         let (_folder, disk) = disk(2);
         disk.insert(&key(0), &elements(0));
         disk.file.write_all_at(b"!", 100).unwrap();
-        assert!(disk.get(&key(0)).is_none());
+        assert!(get(&disk, &key(0)).is_none());
         disk.insert(&key(0), &elements(0));
-        assert_eq!(disk.get(&key(0)).as_deref(), Some(&elements(0)[..]));
+        assert_eq!(get(&disk, &key(0)).as_deref(), Some(&elements(0)[..]));
         disk.insert(&key(1), &elements(1));
         disk.file.set_len(CHUNK as u64 + 7).unwrap();
-        assert!(disk.get(&key(1)).is_none());
+        assert!(get(&disk, &key(1)).is_none());
     }
 
     #[test]
@@ -377,7 +381,7 @@ mod tests {
                 scope.spawn(move || {
                     for turn in 0..400 {
                         let number = (turn * 7 + thread * 13) % 60;
-                        match disk.get(&key(number)) {
+                        match get(&disk, &key(number)) {
                             Some(found) => assert_eq!(&*found, &elements(number)[..]),
                             None => disk.insert(&key(number), &elements(number)),
                         }

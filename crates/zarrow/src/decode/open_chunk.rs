@@ -4,7 +4,8 @@
 //!    all read from the same open chunk. So no task sees a concurrent write, and a chunk that appears or vanishes is
 //!    missing for all tasks or for none; a missing one gets the fill value ([`missing_chunk`]).
 //! 2. An index kept from an earlier read is used only if it belongs to exactly the open version.
-//! 3. The last task closes the chunk. Tasks begin in the order of their chunks, so that at most one chunk more is open
+//! 3. A chunk with cached elements is not opened if the store knows a cheaper way to its version.
+//! 4. The last task closes the chunk. Tasks begin in the order of their chunks, so that at most one chunk more is open
 //!    than threads are working.
 //!
 //! This holds for stores that replace whole values, as ours do, and for files that another program replaces by a new
@@ -18,6 +19,7 @@ use crate::decode::shard_share::Share;
 use crate::decode::stage_times::TimedValue;
 use crate::error::Result;
 use crate::place::output_claim::OutputClaim;
+use crate::place::sink::Sink;
 use crate::plan::axis_part::{AxisPart, PerAxis};
 use crate::pool::job::Checkpoint;
 use crate::store::Value;
@@ -83,7 +85,7 @@ impl<'a> SharedChunk<'a> {
         }
     }
 
-    /// Ends a successful task (step 3). After an error no task begins, and the read closes all chunks.
+    /// Ends a successful task (step 4). After an error no task begins, and the read closes all chunks.
     pub fn leave(&self) {
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             // In a forked child the chunk is its parent's, and stays open until the read ends.
@@ -116,6 +118,10 @@ impl<'a> Reader<'a> {
             }
             let read = |claims: &mut [OutputClaim<'_>], worker: &mut Worker| match share {
                 None => {
+                    if let Some(slot) = self.cached_chunk(&chunk, chunk_index, claims, worker)? {
+                        let nothing = Input::from_bytes(&[]);
+                        return Chunk { slot: Some(&slot), ..chunk }.read(&nothing, claims, None, worker);
+                    }
                     let open = self.open_chunk(&chunk, chunk_index, worker)?;
                     self.read_open(&chunk, chunk_index, &open, claims, (0, 1), worker)
                 }
@@ -126,6 +132,35 @@ impl<'a> Reader<'a> {
             };
             read(claims, worker).map_err(|error| error.in_chunk(chunk_index))
         })
+    }
+
+    /// Returns the slot of a chunk with cached elements (step 3).
+    fn cached_chunk(
+        &self,
+        chunk: &Chunk<'_>,
+        chunk_index: &[u64],
+        claims: &[OutputClaim<'_>],
+        worker: &mut Worker,
+    ) -> Result<Option<Slot<'a>>> {
+        let is_handed_over = || claims.iter().any(|claim| matches!(claim.sink(), Sink::Chunks(_)));
+        let Some(cache) = self.chunks.filter(|_| self.chain.caches_whole_chunks() && !is_handed_over())
+        else {
+            return Ok(None);
+        };
+        worker.key.clear();
+        self.write_key(chunk_index, &mut worker.key);
+        let find = || {
+            let version = self.store.version_without_opening(&worker.key)?;
+            Ok(version.and_then(|version| {
+                let key = [chunk_index, &version].concat();
+                let kept = cache.get(&key)?;
+                Some(Slot { cache, key, kept: Some(kept) })
+            }))
+        };
+        match chunk.clock {
+            Some(clock) => clock.in_store(find),
+            None => find(),
+        }
     }
 
     /// Opens the chunk at `chunk_index`.

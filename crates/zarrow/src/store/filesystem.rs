@@ -141,6 +141,19 @@ pub(super) fn stat_version(stat: &Stat) -> [u64; 4] {
     [stat.st_dev, stat.st_ino, stat.st_size as u64, when]
 }
 
+/// Returns numbers that identify the file and the times of its last modification and last change: programs such as tar
+/// set the first time back, but the second cannot be set. `None` if one is very recent: if this file is then deleted, the
+/// next file may get the same number, and the same times on a slow clock.
+fn cache_version(stat: &Stat) -> Option<[u64; 4]> {
+    if is_recent(stat.st_mtime, stat.st_mtime_nsec as _) || is_recent(stat.st_ctime, stat.st_ctime_nsec as _)
+    {
+        return None;
+    }
+    let changed = (stat.st_ctime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_ctime_nsec as _);
+    let [device, number, nbytes, modified] = stat_version(stat);
+    Some([device, number, nbytes, modified ^ changed.rotate_left(32)])
+}
+
 impl Store for FilesystemStore {
     fn name(&self) -> &str {
         &self.name
@@ -164,6 +177,14 @@ impl Store for FilesystemStore {
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(Version::Missing),
             Err(error) => Err(io(error).into()),
         }
+    }
+
+    fn version_without_opening(&self, key: &str) -> Result<Option<[u64; 4]>> {
+        check_key(key)?;
+        // Opening the value gives the errors.
+        Ok(system_calls::statat(&self.folder, key, AtFlags::empty())
+            .ok()
+            .and_then(|stat| cache_version(&stat)))
     }
 
     /// The store keeps the folder open, even if it is moved.
@@ -343,20 +364,8 @@ impl Value for File {
         Ok(Some(unsafe { destination.assume_init_mut() }))
     }
 
-    /// The file and the times of its last modification and last change: programs such as tar set the first time back,
-    /// but the second cannot be set. `None` if one is very recent: if this file is then deleted, the next file may get
-    /// the same number, and the same times on a slow clock.
     fn version(&self) -> Result<Option<[u64; 4]>> {
-        let stat = system_calls::fstat(&self.0).map_err(io)?;
-        if is_recent(stat.st_mtime, stat.st_mtime_nsec as _)
-            || is_recent(stat.st_ctime, stat.st_ctime_nsec as _)
-        {
-            return Ok(None);
-        }
-        let changed =
-            (stat.st_ctime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_ctime_nsec as _);
-        let [device, number, nbytes, modified] = stat_version(&stat);
-        Ok(Some([device, number, nbytes, modified ^ changed.rotate_left(32)]))
+        Ok(cache_version(&system_calls::fstat(&self.0).map_err(io)?))
     }
 
     fn file(&self) -> Option<FileRange<'_>> {

@@ -104,6 +104,16 @@ pub trait Store: Any + Send + Sync + Debug {
         }
     }
 
+    /// Returns the [`Value::version`] of the value under `key` without opening the value. `None` if that is no cheaper, or
+    /// if the key has no value.
+    ///
+    /// # Errors
+    /// As [`open`](Store::open).
+    fn version_without_opening(&self, key: &str) -> Result<Option<[u64; 4]>> {
+        let _ = key;
+        Ok(None)
+    }
+
     /// Returns a store of the values now below `prefix`, with the prefix removed from the keys. It follows these
     /// values: if they are moved or erased, it never shows the values that replace them. `None` if there is nothing
     /// below `prefix`, or if the store cannot tell old values from new ones, as at the root of a folder, where values

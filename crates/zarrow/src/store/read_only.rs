@@ -45,6 +45,10 @@ impl Store for ReadOnlyStore {
         self.0.version_of(key)
     }
 
+    fn version_without_opening(&self, key: &str) -> Result<Option<[u64; 4]>> {
+        self.0.version_without_opening(key)
+    }
+
     fn remote(&self) -> Option<&dyn RemoteStore> {
         self.0.remote()
     }

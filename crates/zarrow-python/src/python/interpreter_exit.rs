@@ -20,31 +20,31 @@ use std::time::{Duration, Instant};
 use zarrow_array::fork::generation;
 
 /// Number of our threads that are calling Python.
-static TELLING: AtomicUsize = AtomicUsize::new(0);
+static CALLERS: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether the interpreter has begun to end.
 static ENDS: AtomicBool = AtomicBool::new(false);
 
 /// Guard of one of our threads that calls Python. The interpreter does not end while it lives: it would free the
 /// state of a thread that is releasing the GIL.
-pub struct Telling;
+pub struct PythonCaller;
 
-impl Telling {
+impl PythonCaller {
     /// Creates the guard; `None` if the interpreter has begun to end.
-    pub fn begin() -> Option<Telling> {
-        TELLING.fetch_add(1, Ordering::SeqCst);
-        let telling = Telling;
-        (!ENDS.load(Ordering::SeqCst)).then_some(telling)
+    pub fn begin() -> Option<PythonCaller> {
+        CALLERS.fetch_add(1, Ordering::SeqCst);
+        let caller = PythonCaller;
+        (!ENDS.load(Ordering::SeqCst)).then_some(caller)
     }
 }
 
-impl Drop for Telling {
+impl Drop for PythonCaller {
     fn drop(&mut self) {
-        TELLING.fetch_sub(1, Ordering::SeqCst);
+        CALLERS.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-/// Makes the interpreter wait at exit until no [`Telling`] guard lives, for at most a second.
+/// Makes the interpreter wait at exit until no [`PythonCaller`] guard lives, for at most a second.
 pub fn wait_at_exit(module: &Bound<'_, PyModule>) -> PyResult<()> {
     const PATIENCE: Duration = Duration::from_secs(1);
     let process = generation();
@@ -53,7 +53,7 @@ pub fn wait_at_exit(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let start = Instant::now();
         arguments.py().detach(|| {
             // A forked child has none of the counted threads.
-            while TELLING.load(Ordering::SeqCst) > 0 && start.elapsed() < PATIENCE && process == generation()
+            while CALLERS.load(Ordering::SeqCst) > 0 && start.elapsed() < PATIENCE && process == generation()
             {
                 std::thread::sleep(Duration::from_millis(1));
             }

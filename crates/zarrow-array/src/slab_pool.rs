@@ -1,0 +1,208 @@
+//! Memory for buffers of one size that are smaller than a huge page, cut from slabs.
+//!
+//! The kernel provides fresh memory in pages of 4 KiB, and 64 MiB of these take seven times as long as huge pages. The
+//! chunks that a cache keeps are often smaller than a huge page, and stay: their memory is always fresh.
+//!
+//! 1. A slab has as many bytes as all slabs before it, but at least four buffers, and at most 16 MiB unless four
+//!    buffers have more. So at most half of the memory has never been in use.
+//! 2. Buffers are cut from a slab in order. A thread that cuts one has the kernel provide its pages while it holds the
+//!    lock: two threads that touch a huge page at the same time would each zero one.
+//! 3. A freed buffer is handed out before a new one is cut, the newest first.
+//! 4. A slab is freed after its last buffer and the pool.
+
+use crate::alignment::{HOST_ALIGNMENT, HUGE_PAGE};
+use crate::fork::Mutex;
+use crate::fresh_pages::FreshPages;
+use crate::recycle::Recycled;
+use std::ptr::NonNull;
+use std::sync::{Arc, Weak};
+
+/// Smaller buffers come from the allocator, which shares pages between them.
+const LEAST_NBYTES: usize = 16 << 10;
+const MOST_SLAB_NBYTES: usize = 16 << 20;
+const FEWEST_BUFFERS: usize = 4;
+
+/// A pool of memory for buffers of one size: see [`UninitBuffer::from_pool`](crate::UninitBuffer::from_pool).
+///
+/// The first buffer of 16 KiB to 2 MiB decides the size; buffers of other sizes come from the allocator.
+#[derive(Debug, Default)]
+pub struct SlabPool(Arc<Mutex<Slabs>>);
+
+#[derive(Debug, Default)]
+struct Slabs {
+    /// 0 before the first buffer.
+    buffer_nbytes: usize,
+    nbytes: usize,
+    newest: Option<Newest>,
+    /// Freed buffers. It has room for every buffer of every slab.
+    free: Vec<Cut>,
+    buffers: usize,
+}
+
+/// The newest slab. New buffers are cut from it.
+#[derive(Debug)]
+struct Newest {
+    slab: Arc<Recycled>,
+    nbytes: usize,
+    pages: Option<FreshPages>,
+    /// Bytes that are cut.
+    cut: usize,
+}
+
+/// The memory of one buffer, and the slab that owns it.
+#[derive(Debug, Clone)]
+struct Cut {
+    pointer: NonNull<u8>,
+    _slab: Arc<Recycled>,
+}
+
+// SAFETY: a `Cut` is the only access to its part of the slab, and the slab may move to another thread.
+unsafe impl Send for Cut {}
+
+/// The memory of a buffer in use. Dropping it returns the memory to the pool (step 3).
+#[derive(Debug)]
+pub(crate) struct SlabMemory {
+    cut: Cut,
+    nbytes: usize,
+    pool: Weak<Mutex<Slabs>>,
+}
+
+impl SlabPool {
+    /// Returns memory of the pool's size, if `nbytes` bytes have that size and a slab can be allocated.
+    pub(crate) fn memory(&self, nbytes: usize) -> Option<SlabMemory> {
+        if !(LEAST_NBYTES..HUGE_PAGE).contains(&nbytes) {
+            return None;
+        }
+        let rounded = nbytes.next_multiple_of(HOST_ALIGNMENT);
+        let mut slabs = self.0.lock();
+        if slabs.buffer_nbytes == 0 {
+            slabs.buffer_nbytes = rounded;
+        }
+        if slabs.buffer_nbytes != rounded {
+            return None;
+        }
+        let freed = slabs.free.pop();
+        let cut = freed.or_else(|| slabs.cut())?;
+        Some(SlabMemory { cut, nbytes: rounded, pool: Arc::downgrade(&self.0) })
+    }
+}
+
+impl Slabs {
+    /// Cuts a buffer from the newest slab, or from another one (step 2).
+    fn cut(&mut self) -> Option<Cut> {
+        let nbytes = self.buffer_nbytes;
+        if self.newest.as_ref().is_none_or(|newest| newest.nbytes - newest.cut < nbytes) {
+            self.newest = Some(self.slab()?);
+        }
+        let newest = self.newest.as_mut()?;
+        let start = newest.slab.pointer();
+        // SAFETY: `nbytes` more bytes of the slab follow the ones already cut.
+        let (pointer, end) = unsafe { (start.add(newest.cut), start.add(newest.cut + nbytes)) };
+        if let Some(pages) = &newest.pages {
+            while pages.provide_next(end.as_ptr()) {}
+        }
+        newest.cut += nbytes;
+        Some(Cut { pointer, _slab: Arc::clone(&newest.slab) })
+    }
+
+    /// Allocates a slab (step 1).
+    fn slab(&mut self) -> Option<Newest> {
+        let fewest = FEWEST_BUFFERS * self.buffer_nbytes;
+        let nbytes = self.nbytes.clamp(fewest, MOST_SLAB_NBYTES.max(fewest));
+        let buffers = self.buffers + nbytes / self.buffer_nbytes;
+        self.free.try_reserve(buffers - self.free.len()).ok()?;
+        let (slab, is_fresh) = Recycled::new(nbytes, 0).ok()?;
+        let pages = if is_fresh { FreshPages::new(slab.pointer(), nbytes) } else { None };
+        (self.nbytes, self.buffers) = (self.nbytes + nbytes, buffers);
+        Some(Newest { slab: Arc::new(slab), nbytes, pages, cut: 0 })
+    }
+}
+
+impl SlabMemory {
+    /// Returns the start of the memory.
+    pub(crate) fn pointer(&self) -> NonNull<u8> {
+        self.cut.pointer
+    }
+
+    /// Returns the size in bytes.
+    pub(crate) fn capacity(&self) -> usize {
+        self.nbytes
+    }
+}
+
+impl Drop for SlabMemory {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.upgrade() {
+            pool.lock().free.push(self.cut.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::UninitBuffer;
+    use std::mem::MaybeUninit;
+
+    const NBYTES: usize = 100_000;
+
+    /// Fills a buffer with a number.
+    fn filled(pool: &SlabPool, nbytes: usize, number: u8) -> crate::Buffer {
+        let mut buffer = UninitBuffer::from_pool(pool, nbytes).unwrap();
+        assert!(buffer.as_mut_ptr().addr().is_multiple_of(HOST_ALIGNMENT));
+        buffer.as_mut_slice().fill(MaybeUninit::new(number));
+        // SAFETY: every byte was just written.
+        unsafe { buffer.assume_init() }
+    }
+
+    #[test]
+    fn buffers_do_not_overlap_and_outlive_the_pool() {
+        let pool = SlabPool::default();
+        let mut kept: Vec<_> = (0..200).map(|number| filled(&pool, NBYTES, number)).collect();
+        for number in (0..200).step_by(3) {
+            kept[usize::from(number)] = filled(&pool, NBYTES, number);
+        }
+        drop(pool);
+        for (buffer, number) in kept.iter().zip(0..) {
+            assert!(buffer.len() == NBYTES && buffer.iter().all(|byte| *byte == number));
+        }
+    }
+
+    #[test]
+    fn freed_memory_comes_first_and_other_sizes_from_the_allocator() {
+        let pool = SlabPool::default();
+        let kept: Vec<_> = (0..30).map(|number| filled(&pool, NBYTES, number)).collect();
+        let slabs = |pool: &SlabPool| {
+            let slabs = pool.0.lock();
+            (slabs.nbytes, slabs.free.len())
+        };
+        let before = slabs(&pool);
+        assert!(before.0 < 2 * 30 * NBYTES.next_multiple_of(HOST_ALIGNMENT) && before.1 == 0);
+        drop(kept);
+        assert_eq!(slabs(&pool), (before.0, 30));
+        let again: Vec<_> = (0..30).map(|number| filled(&pool, NBYTES - 10, number)).collect();
+        let others = [NBYTES / 2, NBYTES * 2, 10, 0, HUGE_PAGE].map(|nbytes| filled(&pool, nbytes, 7));
+        assert_eq!(slabs(&pool), (before.0, 0));
+        assert!(others.iter().all(|buffer| buffer.held_nbytes() >= buffer.len()));
+        drop(again);
+    }
+
+    #[test]
+    fn threads_share_a_pool() {
+        let pool = SlabPool::default();
+        std::thread::scope(|scope| {
+            for thread in 0..4u8 {
+                let pool = &pool;
+                scope.spawn(move || {
+                    for round in 0..50 {
+                        let number = thread * 50 + round;
+                        let buffers = [0; 3].map(|_| filled(pool, NBYTES, number));
+                        assert!(buffers.iter().all(|buffer| buffer.iter().all(|byte| *byte == number)));
+                    }
+                });
+            }
+        });
+        let slabs = pool.0.lock();
+        assert!(slabs.free.len() <= 12 && slabs.free.capacity() >= slabs.buffers);
+    }
+}
