@@ -64,11 +64,11 @@ impl UninitBuffer {
         })
     }
 
-    /// Returns `nbytes` bytes of a pool's memory, or of other memory if they do not have the pool's size.
+    /// Returns `nbytes` bytes of a pool's memory, or of other memory if the pool has none of this size.
     ///
     /// ```
     /// use zarrow_array::{SlabPool, UninitBuffer};
-    /// let pool = SlabPool::default();
+    /// let pool = SlabPool::new(100_000, 1 << 20);
     /// let mut first = UninitBuffer::from_pool(&pool, 100_000)?;
     /// let address = first.as_mut_ptr();
     /// drop(first);

@@ -4,13 +4,14 @@
 //! chunks that a cache keeps are often smaller than a huge page, and stay: their memory is always fresh.
 //!
 //! 1. A slab has as many bytes as all slabs before it, but at least four buffers, and at most 16 MiB unless four
-//!    buffers have more. So at most half of the memory has never been in use.
+//!    buffers have more. All slabs together have at most the pool's limit.
 //! 2. Buffers are cut from a slab in order. A thread that cuts one has the kernel provide its pages while it holds the
 //!    lock: two threads that touch a huge page at the same time would each zero one.
 //! 3. A freed buffer is handed out before a new one is cut, the newest first.
 //! 4. A slab is freed after its last buffer and the pool.
 
 use crate::alignment::{HOST_ALIGNMENT, HUGE_PAGE};
+use crate::block::Block;
 use crate::fork::Mutex;
 use crate::fresh_pages::FreshPages;
 use crate::recycle::Recycled;
@@ -23,15 +24,16 @@ const MOST_SLAB_NBYTES: usize = 16 << 20;
 const FEWEST_BUFFERS: usize = 4;
 
 /// A pool of memory for buffers of one size: see [`UninitBuffer::from_pool`](crate::UninitBuffer::from_pool).
-///
-/// The first buffer of 16 KiB to 2 MiB decides the size; buffers of other sizes come from the allocator.
-#[derive(Debug, Default)]
-pub struct SlabPool(Arc<Mutex<Slabs>>);
-
-#[derive(Debug, Default)]
-struct Slabs {
-    /// 0 before the first buffer.
+#[derive(Debug)]
+pub struct SlabPool {
     buffer_nbytes: usize,
+    slabs: Arc<Mutex<Slabs>>,
+}
+
+#[derive(Debug)]
+struct Slabs {
+    /// Bytes that further slabs may have.
+    left: usize,
     nbytes: usize,
     newest: Option<Newest>,
     /// Freed buffers. It has room for every buffer of every slab.
@@ -43,7 +45,6 @@ struct Slabs {
 #[derive(Debug)]
 struct Newest {
     slab: Arc<Recycled>,
-    nbytes: usize,
     pages: Option<FreshPages>,
     /// Bytes that are cut.
     cut: usize,
@@ -68,31 +69,34 @@ pub(crate) struct SlabMemory {
 }
 
 impl SlabPool {
-    /// Returns memory of the pool's size, if `nbytes` bytes have that size and a slab can be allocated.
+    /// Creates a pool for buffers of `buffer_nbytes` bytes, with at most `limit` bytes in slabs. Memory is allocated when
+    /// buffers need it.
+    #[must_use]
+    pub fn new(buffer_nbytes: usize, limit: usize) -> SlabPool {
+        let is_served = (LEAST_NBYTES..HUGE_PAGE).contains(&buffer_nbytes);
+        let left = if is_served { limit } else { 0 };
+        let slabs = Slabs { left, nbytes: 0, newest: None, free: Vec::new(), buffers: 0 };
+        SlabPool { buffer_nbytes, slabs: Arc::new(Mutex::new(slabs)) }
+    }
+
+    /// Returns memory for a buffer, if `nbytes` is the size of the pool's buffers, and a slab has room for another one.
     pub(crate) fn memory(&self, nbytes: usize) -> Option<SlabMemory> {
-        if !(LEAST_NBYTES..HUGE_PAGE).contains(&nbytes) {
+        if nbytes != self.buffer_nbytes {
             return None;
         }
-        let rounded = nbytes.next_multiple_of(HOST_ALIGNMENT);
-        let mut slabs = self.0.lock();
-        if slabs.buffer_nbytes == 0 {
-            slabs.buffer_nbytes = rounded;
-        }
-        if slabs.buffer_nbytes != rounded {
-            return None;
-        }
+        let nbytes = nbytes.checked_next_multiple_of(HOST_ALIGNMENT)?;
+        let mut slabs = self.slabs.lock();
         let freed = slabs.free.pop();
-        let cut = freed.or_else(|| slabs.cut())?;
-        Some(SlabMemory { cut, nbytes: rounded, pool: Arc::downgrade(&self.0) })
+        let cut = freed.or_else(|| slabs.cut(nbytes))?;
+        Some(SlabMemory { cut, nbytes, pool: Arc::downgrade(&self.slabs) })
     }
 }
 
 impl Slabs {
-    /// Cuts a buffer from the newest slab, or from another one (step 2).
-    fn cut(&mut self) -> Option<Cut> {
-        let nbytes = self.buffer_nbytes;
-        if self.newest.as_ref().is_none_or(|newest| newest.nbytes - newest.cut < nbytes) {
-            self.newest = Some(self.slab()?);
+    /// Cuts `nbytes` bytes from the newest slab, or from another one (step 2).
+    fn cut(&mut self, nbytes: usize) -> Option<Cut> {
+        if self.newest.as_ref().is_none_or(|newest| newest.slab.capacity() - newest.cut < nbytes) {
+            self.newest = Some(self.slab(nbytes)?);
         }
         let newest = self.newest.as_mut()?;
         let start = newest.slab.pointer();
@@ -105,16 +109,24 @@ impl Slabs {
         Some(Cut { pointer, _slab: Arc::clone(&newest.slab) })
     }
 
-    /// Allocates a slab (step 1).
-    fn slab(&mut self) -> Option<Newest> {
-        let fewest = FEWEST_BUFFERS * self.buffer_nbytes;
-        let nbytes = self.nbytes.clamp(fewest, MOST_SLAB_NBYTES.max(fewest));
-        let buffers = self.buffers + nbytes / self.buffer_nbytes;
+    /// Allocates a slab for buffers of `buffer_nbytes` bytes (step 1).
+    fn slab(&mut self, buffer_nbytes: usize) -> Option<Newest> {
+        if self.left < buffer_nbytes.max(1) {
+            return None;
+        }
+        let fewest = FEWEST_BUFFERS * buffer_nbytes;
+        let wanted = self.nbytes.clamp(fewest, MOST_SLAB_NBYTES.max(fewest)).min(self.left);
+        let nbytes = wanted - wanted % buffer_nbytes;
+        let (mut slab, mut is_fresh) = Recycled::new(nbytes, 0).ok()?;
+        if slab.capacity() > self.left {
+            (slab, is_fresh) = (Block::new(nbytes, false).ok()?.into(), true);
+        }
+        let nbytes = slab.capacity();
+        let buffers = self.buffers + nbytes / buffer_nbytes;
         self.free.try_reserve(buffers - self.free.len()).ok()?;
-        let (slab, is_fresh) = Recycled::new(nbytes, 0).ok()?;
         let pages = if is_fresh { FreshPages::new(slab.pointer(), nbytes) } else { None };
-        (self.nbytes, self.buffers) = (self.nbytes + nbytes, buffers);
-        Some(Newest { slab: Arc::new(slab), nbytes, pages, cut: 0 })
+        (self.nbytes, self.left, self.buffers) = (self.nbytes + nbytes, self.left - nbytes, buffers);
+        Some(Newest { slab: Arc::new(slab), pages, cut: 0 })
     }
 }
 
@@ -157,7 +169,7 @@ mod tests {
 
     #[test]
     fn buffers_do_not_overlap_and_outlive_the_pool() {
-        let pool = SlabPool::default();
+        let pool = SlabPool::new(NBYTES, usize::MAX);
         let mut kept: Vec<_> = (0..200).map(|number| filled(&pool, NBYTES, number)).collect();
         for number in (0..200).step_by(3) {
             kept[usize::from(number)] = filled(&pool, NBYTES, number);
@@ -168,28 +180,47 @@ mod tests {
         }
     }
 
+    /// Returns the bytes of all slabs, and the number of free buffers.
+    fn slabs(pool: &SlabPool) -> (usize, usize) {
+        let slabs = pool.slabs.lock();
+        (slabs.nbytes, slabs.free.len())
+    }
+
     #[test]
     fn freed_memory_comes_first_and_other_sizes_from_the_allocator() {
-        let pool = SlabPool::default();
+        let pool = SlabPool::new(NBYTES, usize::MAX);
         let kept: Vec<_> = (0..30).map(|number| filled(&pool, NBYTES, number)).collect();
-        let slabs = |pool: &SlabPool| {
-            let slabs = pool.0.lock();
-            (slabs.nbytes, slabs.free.len())
-        };
         let before = slabs(&pool);
-        assert!(before.0 < 2 * 30 * NBYTES.next_multiple_of(HOST_ALIGNMENT) && before.1 == 0);
+        assert_eq!(before.1, 0);
         drop(kept);
         assert_eq!(slabs(&pool), (before.0, 30));
-        let again: Vec<_> = (0..30).map(|number| filled(&pool, NBYTES - 10, number)).collect();
-        let others = [NBYTES / 2, NBYTES * 2, 10, 0, HUGE_PAGE].map(|nbytes| filled(&pool, nbytes, 7));
+        let again: Vec<_> = (0..30).map(|number| filled(&pool, NBYTES, number)).collect();
+        let others = [NBYTES - 10, NBYTES * 2, 10, 0, HUGE_PAGE].map(|nbytes| filled(&pool, nbytes, 7));
         assert_eq!(slabs(&pool), (before.0, 0));
         assert!(others.iter().all(|buffer| buffer.held_nbytes() >= buffer.len()));
         drop(again);
     }
 
     #[test]
+    fn slabs_keep_to_the_limit() {
+        // Recycled blocks may be larger than a slab.
+        drop([9, 17, 31].map(|pages| UninitBuffer::new(pages * HUGE_PAGE).unwrap()));
+        for limit in [0, 10, NBYTES - 1, NBYTES, 5 * NBYTES, 150 * NBYTES, 900 * NBYTES] {
+            let pool = SlabPool::new(NBYTES, limit);
+            let kept: Vec<_> = (0..200).map(|number| filled(&pool, NBYTES, number)).collect();
+            assert!(slabs(&pool).0 <= limit);
+            drop(kept);
+            assert!(slabs(&pool).1 * NBYTES <= limit && slabs(&pool).1 <= 200);
+        }
+        for nbytes in [0, LEAST_NBYTES - 1, HUGE_PAGE, usize::MAX - 7] {
+            let pool = SlabPool::new(nbytes, usize::MAX);
+            assert!(pool.memory(nbytes).is_none());
+        }
+    }
+
+    #[test]
     fn threads_share_a_pool() {
-        let pool = SlabPool::default();
+        let pool = SlabPool::new(NBYTES, usize::MAX);
         std::thread::scope(|scope| {
             for thread in 0..4u8 {
                 let pool = &pool;
@@ -202,7 +233,7 @@ mod tests {
                 });
             }
         });
-        let slabs = pool.0.lock();
+        let slabs = pool.slabs.lock();
         assert!(slabs.free.len() <= 12 && slabs.free.capacity() >= slabs.buffers);
     }
 }

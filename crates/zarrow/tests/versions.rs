@@ -453,7 +453,7 @@ fn of_cached_chunks_without_opening_them() {
             let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
             let values =
                 Values::contiguous(&bytes, zarrow_array::Number::Int32.into(), &[1024, 1024]).unwrap();
-            array.write_request(&Selection::all(array.shape())).unwrap().write(&values).unwrap();
+            array.write_request(Selection::all(array.shape())).unwrap().write(&values).unwrap();
         };
         write(&array, &expected);
         let folder_store = FilesystemStore::open(folder.path()).unwrap();

@@ -201,8 +201,8 @@ class Prefetch:
         try:
             for thread in self.threads:
                 thread.start()
-        except BaseException:
-            self.stop()
+        except BaseException as error:
+            self.close(error)
             raise
         _RUNNING.add(self)
 

@@ -101,6 +101,7 @@ impl<V> Cache<V> {
     pub fn insert(&self, key: &Key, value: Arc<V>, nbytes: usize) -> SmallVec<[Dropped<V>; 1]> {
         let nbytes = nbytes.saturating_add(Self::overhead(key));
         let mut dropped = SmallVec::new();
+        let mut replaced = SmallVec::<[Arc<V>; 1]>::new();
         if nbytes > self.limit {
             dropped.push((key.as_slice().into(), value));
             return dropped;
@@ -114,7 +115,7 @@ impl<V> Cache<V> {
             if let Some(entry) = entries.remove(&oldest) {
                 *sum -= entry.nbytes;
                 if self.is_in_front && leaving.try_reserve(1).is_ok() {
-                    leaving.insert(Arc::clone(&oldest), Arc::clone(&entry.value));
+                    replaced.extend(leaving.insert(Arc::clone(&oldest), Arc::clone(&entry.value)));
                 }
                 dropped.push((oldest, entry.value));
             }
@@ -136,7 +137,7 @@ impl<V> Cache<V> {
         *sum += nbytes;
         drop(state);
         // Another library may own a value's memory: its destructors run without the lock.
-        drop(before);
+        drop((before, replaced));
         dropped
     }
 

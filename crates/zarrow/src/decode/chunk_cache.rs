@@ -34,11 +34,19 @@ pub struct ChunkCache {
 }
 
 impl ChunkCache {
-    /// A cache of at most `limit` bytes of memory.
-    pub fn new(limit: usize, disk: Option<DiskCache>) -> ChunkCache {
+    /// A cache of at most `limit` bytes of memory. `chunk_nbytes` is the size of the elements of each chunk, if all have
+    /// one size.
+    pub fn new(limit: usize, chunk_nbytes: Option<usize>, disk: Option<DiskCache>) -> ChunkCache {
         let [hits, misses, disk_hits] = [0; 3].map(AtomicU64::new);
         let memory = if disk.is_some() { Cache::in_front(limit) } else { Cache::new(limit) };
-        ChunkCache { memory, pool: SlabPool::default(), disk, hits, misses, disk_hits }
+        ChunkCache {
+            memory,
+            pool: SlabPool::new(chunk_nbytes.unwrap_or(0), limit),
+            disk,
+            hits,
+            misses,
+            disk_hits,
+        }
     }
 
     /// Returns memory for the elements of a chunk that will be stored here.

@@ -274,7 +274,7 @@ mod tests {
     }
 
     fn get(disk: &DiskCache, key: &Key) -> Option<Buffer> {
-        disk.get(key, &SlabPool::default())
+        disk.get(key, &SlabPool::new(CHUNK, 1 << 20))
     }
 
     #[test]
@@ -381,7 +381,7 @@ mod tests {
                 scope.spawn(move || {
                     for turn in 0..400 {
                         let number = (turn * 7 + thread * 13) % 60;
-                        match get(&disk, &key(number)) {
+                        match get(disk, &key(number)) {
                             Some(found) => assert_eq!(&*found, &elements(number)[..]),
                             None => disk.insert(&key(number), &elements(number)),
                         }

@@ -181,10 +181,14 @@ impl Store for FilesystemStore {
 
     fn version_without_opening(&self, key: &str) -> Result<Option<[u64; 4]>> {
         check_key(key)?;
+        // Other file systems may know an old version until the file is opened.
+        self.system.origin(self.root());
+        if !self.system.is_local(&self.folder) {
+            return Ok(None);
+        }
         // Opening the value gives the errors.
-        Ok(system_calls::statat(&self.folder, key, AtFlags::empty())
-            .ok()
-            .and_then(|stat| cache_version(&stat)))
+        let stat = system_calls::statat(&self.folder, key, AtFlags::empty()).ok();
+        Ok(stat.filter(|stat| self.system.has(stat)).and_then(|stat| cache_version(&stat)))
     }
 
     /// The store keeps the folder open, even if it is moved.

@@ -108,14 +108,12 @@ impl Array {
         let largest = metadata.chunk_grid.largest_chunk();
         let chain = compile(&metadata.codecs, &metadata.data_type, &largest, &options.limits)
             .map_err(|error| error.in_array(store.name(), &path))?;
-        let chunks =
-            (options.cache_nbytes > 0).then(|| Arc::new(ChunkCache::new(options.cache_nbytes, None)));
         let versions = Arc::new(Cache::new(versions_nbytes(options.cache_nbytes)));
         let indexes = Arc::new(Cache::new(INDEXES_NBYTES));
         let (metadata, chain) = (Arc::new(metadata), Arc::new(chain));
         let (seen, has_document, revision) = (Arc::default(), false, revision::present());
         let options = *options;
-        Ok(Array {
+        let mut array = Array {
             store,
             path,
             options,
@@ -124,13 +122,25 @@ impl Array {
             chain,
             indexes,
             versions,
-            chunks,
+            chunks: None,
             seen,
             has_document,
             revision,
             bare: None,
             times: None,
-        })
+        };
+        array.chunks = array.chunk_cache(options.cache_nbytes, None);
+        Ok(array)
+    }
+
+    /// Creates a cache of decoded chunks, if it may have any bytes.
+    fn chunk_cache(&self, nbytes: usize, disk: Option<DiskCache>) -> Option<Arc<ChunkCache>> {
+        if nbytes == 0 && disk.is_none() {
+            return None;
+        }
+        let shape = self.innermost_chunk_shape();
+        let chunk_nbytes = shape.and_then(|shape| shape::nbytes(&shape, self.data_type().item_size()?).ok());
+        Some(Arc::new(ChunkCache::new(nbytes, chunk_nbytes, disk)))
     }
 
     /// Marks the array's own document as read or written.
@@ -229,7 +239,7 @@ impl Array {
             .map(|(folder, nbytes)| DiskCache::new(folder, nbytes, self.shape().len()))
             .transpose()
             .map_err(crate::ErrorKind::Write)?;
-        let chunks = (nbytes > 0 || disk.is_some()).then(|| Arc::new(ChunkCache::new(nbytes, disk)));
+        let chunks = self.chunk_cache(nbytes, disk);
         let options = OpenOptions { cache_nbytes: nbytes, ..self.options };
         Ok(Array { options, chunks, versions: Arc::new(Cache::new(versions_nbytes(nbytes))), ..self.clone() })
     }
