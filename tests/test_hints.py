@@ -18,8 +18,8 @@ import xarray as xr
 import zarrow
 from zarrow import data
 from zarrow.hints import functions_of_others
-from zarrow.hints.familiar_modules import MODULE, SUBMODULES
-from zarrow.hints.familiar_modules import MODULES as MODULES_OF_OTHERS
+from zarrow.hints.familiar_module_names import MODULE, SUBMODULES
+from zarrow.hints.familiar_module_names import MODULES as MODULES_OF_OTHERS
 
 pytestmark = pytest.mark.small_files
 

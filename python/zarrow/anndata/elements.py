@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from zarrow._zarrow import Array, Group, _import, _read_each, read_many
@@ -24,6 +25,7 @@ from zarrow.anndata.encoding import (
 )
 from zarrow.errors import MetadataError, UnsupportedError, ZarrowWarning
 from zarrow.groups import pandas_index
+from zarrow.groups.members import get_arrays
 from zarrow.hints.calling_line import frames_of_zarrow
 
 if TYPE_CHECKING:
@@ -38,6 +40,10 @@ Made: TypeAlias = Callable[[], Any]
 
 _ARRAYS = ("", "array", "string-array", "rec-array", "numeric-scalar", "string", "bytes", "null")
 NULLABLE = {"nullable-integer": "IntegerArray", "nullable-boolean": "BooleanArray"}
+# The arrays of groups that stand for an array.
+_MEMBERS = {"categorical": ("codes", "categories")} | dict.fromkeys(
+    (*NULLABLE, "nullable-string-array"), ("values", "mask")
+)
 _PARTS = ("X", "obs", "var", "obsm", "varm", "obsp", "varp", "layers", "uns", "raw")
 
 
@@ -48,6 +54,26 @@ class Batch:
         self._arrays: list[tuple[Array, bool]] = []
         self._rows = rows
         self._decoded: Sequence[Any] = ()
+        self._members: dict[str, Array | Group] = {}
+
+    def open_members(self, table: Group, columns: Mapping[str, Array | Group]) -> None:
+        """Open the arrays of the columns that are groups, with one round of requests."""
+        paths = [
+            f"{name}/{member}"
+            for name, node in columns.items()
+            if isinstance(node, Group)
+            for member in _MEMBERS.get(encoding_of(node), ())
+        ]
+        # A missing one raises its error when its column is read.
+        with contextlib.suppress(KeyError):
+            self._members.update((node.path, node) for node in table._get_each(paths))
+
+    def members(self, group: Group) -> list[Array]:
+        """Return the arrays of a group that stands for an array."""
+        names = _MEMBERS[encoding_of(group)]
+        found = [self._members.get(f"{group.path}/{name}") for name in names]
+        opened = [node for node in found if isinstance(node, Array)]
+        return opened if len(opened) == len(names) else get_arrays(group, *names)
 
     def add(self, array: Array, *, by_row: bool = True) -> Made:
         """Add an array; the function returns its elements for NumPy after `read`."""
@@ -202,13 +228,17 @@ def _table(group: Group, batch: Batch, columns: Sequence[str] | None) -> Made:
     index = group._attributes().get("_index") if encoding_of(group) == "dataframe" else None
     if columns is None and index is not None:
         names = names[1:]
-    for name, node in ((name, group[name]) for name in names if index is not None):
-        if isinstance(node, Array) and len(node.shape) != 1:
+    wanted = names if index is None else [*names, index]
+    nodes = dict(zip(wanted, group._get_each(wanted), strict=True))
+    for name, node in nodes.items():
+        if name in names and index is not None and isinstance(node, Array) and len(node.shape) != 1:
             raise _malformed(group, f"column {name!r} has the shape {node.shape}, expected one axis")
-    made = {name: plan(group[name], batch) for name in names}
-    made_index = None if index is None else plan(group[index], batch)
+    batch.open_members(group, nodes)
+    made = {name: plan(nodes[name], batch) for name in names}
+    made_index = None if index is None else plan(nodes[index], batch)
     levels = {} if index is not None else pandas_index.levels(group, _with_index(group, names))
-    made |= {name: plan(group[name], batch) for name in levels if name not in made}
+    others = [name for name in levels if name not in made]
+    made |= {name: plan(node, batch) for name, node in zip(others, group._get_each(others), strict=True)}
 
     def make() -> Any:
         pandas = _import("pandas")
@@ -245,8 +275,8 @@ def _of_one_axis(values: Any) -> Any:
 
 
 def _categorical(group: Group, batch: Batch) -> Made:
-    codes = batch.add(group.get_array("codes"))
-    categories = batch.add(group.get_array("categories"), by_row=False)
+    arrays = batch.members(group)
+    codes, categories = batch.add(arrays[0]), batch.add(arrays[1], by_row=False)
     ordered = bool(group._attributes().get("ordered", False))
 
     def make() -> Any:
@@ -260,12 +290,12 @@ def _categorical(group: Group, batch: Batch) -> Made:
 
 
 def _nullable(group: Group, kind: str, batch: Batch) -> Made:
-    values, mask = map(batch.add, values_and_mask(group))
+    values, mask = map(batch.add, values_and_mask(group, batch))
     return lambda: getattr(_import("pandas").arrays, kind)(values(), mask=mask())
 
 
 def _strings(group: Group, batch: Batch) -> Made:
-    values, mask = map(batch.add, values_and_mask(group))
+    values, mask = map(batch.add, values_and_mask(group, batch))
     is_nan = group._attributes().get("na-value", "NA") == "NaN"
 
     def make() -> Any:
@@ -278,9 +308,9 @@ def _strings(group: Group, batch: Batch) -> Made:
     return make
 
 
-def values_and_mask(group: Group) -> tuple[Array, Array]:
+def values_and_mask(group: Group, batch: Batch) -> tuple[Array, Array]:
     """Return the arrays of a nullable column, which have one shape."""
-    values, mask = group.get_array("values"), group.get_array("mask")
+    values, mask = batch.members(group)
     if mask.dtype.kind != "b" or mask.shape != values.shape:
         raise _malformed(
             group, f"mask of {mask.dtype} and shape {mask.shape}, expected bools of shape {values.shape}"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from zarrow._zarrow import Array, Group, _import, _read_into, read_many
 from zarrow.anndata.encoding import encoding_of
 from zarrow.errors import IndexingError, MetadataError, NodeTypeError
+from zarrow.groups.members import get_arrays
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,7 +62,7 @@ def parts(group: Group) -> tuple[tuple[int, int], tuple[Array, Array, Array]]:
     is_shape = isinstance(shape, list) and len(shape) == 2
     if not is_shape or not all(type(extent) is int and extent >= 0 for extent in shape):
         raise _malformed(group, f"attribute 'shape' is {shape!r}, expected two integers")
-    data, indices, indptr = (group.get_array(name) for name in ("data", "indices", "indptr"))
+    data, indices, indptr = get_arrays(group, "data", "indices", "indptr")
     axis = FORMATS[encoding_of(group)]
     if indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
         raise _malformed(group, "indices and indptr must be integers")

@@ -23,7 +23,8 @@ from zarrow._zarrow import Array, Group, _StoredValues, num_threads, set_num_thr
 from zarrow.api import concurrent_calls
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress, reporting
-from zarrow.checks.nodes import below, nbytes_of, opened, parts
+from zarrow.checks.chunk_regions import parts
+from zarrow.checks.nodes import below, nbytes_of, opened
 from zarrow.checks.process_io import bytes_read
 from zarrow.checks.timings import Benchmark, Timing
 

@@ -18,16 +18,8 @@ from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress, reporting
 from zarrow.checks.canonical_json import canonical_json
-from zarrow.checks.nodes import (
-    attributes_of,
-    below,
-    names_of,
-    nbytes_of,
-    one_line,
-    opened,
-    parts,
-    widened,
-)
+from zarrow.checks.chunk_regions import parts
+from zarrow.checks.nodes import attributes_of, below, names_of, nbytes_of, one_line, opened, widened
 
 Kind = Literal["node", "shape", "data type", "dimension names", "attributes", "elements"]
 

@@ -21,14 +21,8 @@ from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress, reporting
 from zarrow.checks.canonical_json import canonical_json
-from zarrow.checks.nodes import (
-    attributes_of,
-    chunks_in,
-    names_of,
-    nbytes_of,
-    opened,
-    widened,
-)
+from zarrow.checks.chunk_regions import chunks_in
+from zarrow.checks.nodes import attributes_of, names_of, nbytes_of, opened, widened
 from zarrow.checks.verified import Corrupt
 from zarrow.checks.verifying import walk
 from zarrow.errors import MetadataError

@@ -28,8 +28,9 @@ from zarrow.api.array_options import Store
 from zarrow.api.filled_arrays import full_like
 from zarrow.api.progress import Progress, reporting
 from zarrow.arrays.chunk_grid import grid_of, stored_chunks
+from zarrow.checks.chunk_regions import chunks_in
 from zarrow.checks.comparing import differs
-from zarrow.checks.nodes import chunks_in, one_line, opened
+from zarrow.checks.nodes import one_line, opened
 from zarrow.checks.restoring import restore
 from zarrow.checks.verified import Corrupt
 from zarrow.checks.verifying import DOCUMENTS, joined, verify, walk

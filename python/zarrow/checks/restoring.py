@@ -14,8 +14,8 @@ import numpy as np
 
 from zarrow._zarrow import Array, Group, MemoryStore, _ChunkParts, _StoredValues
 from zarrow.api.filled_arrays import full_like
+from zarrow.checks.chunk_regions import chunks_in, parts
 from zarrow.checks.comparing import differs
-from zarrow.checks.nodes import chunks_in, parts
 from zarrow.checks.verifying import DOCUMENTS, joined
 from zarrow.errors import ZarrowError
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from zarrow._zarrow import Array
 from zarrow.api.progress import Progress, reporting
-from zarrow.checks.nodes import nbytes_of, parts
+from zarrow.checks.chunk_regions import parts
+from zarrow.checks.nodes import nbytes_of
 from zarrow.errors import DataTypeError
 
 

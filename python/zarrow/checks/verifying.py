@@ -24,7 +24,8 @@ from zarrow.api import concurrent_calls
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress, reporting
 from zarrow.arrays.chunk_grid import grid_of, stored_chunks
-from zarrow.checks.nodes import chunks_in, nbytes_of, opened, parts
+from zarrow.checks.chunk_regions import chunks_in, parts
+from zarrow.checks.nodes import nbytes_of, opened
 from zarrow.checks.verified import Corrupt, Verified
 from zarrow.errors import LimitError, MetadataError, NotFoundError, OutOfMemoryError, ZarrowError
 from zarrow.groups.descent import Way

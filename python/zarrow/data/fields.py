@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -47,16 +48,25 @@ def _chosen(sources: Sources, fields: Fields) -> Mapping[str, Node]:
     if isinstance(fields, str):
         return {SOLE: _member(sources, fields)}
     if isinstance(fields, Mapping):
-        return {name: _member(sources, field) for name, field in fields.items()}
+        members = _members(sources, list(fields.values()))
+        return {name: members[field] for name, field in fields.items()}
     if not isinstance(fields, list | tuple):
         raise TypeError(
             f"fields is {type(fields).__name__}, expected a name, a list of names or a dict of names: type "
             'fields=["x", "y"]'
         )
-    chosen = {field: _member(sources, field) for field in fields}
+    chosen = _members(sources, fields)
     if len(chosen) < len(fields):
         raise ValueError(f"fields {list(fields)} has a name twice")
     return chosen
+
+
+def _members(sources: Group | Mapping[str, Node], fields: Sequence[str]) -> dict[str, Node]:
+    """Return members by name; those of a group after one round of requests."""
+    if isinstance(sources, Group) and all(isinstance(field, str) for field in fields):
+        with contextlib.suppress(KeyError):
+            return dict(zip(fields, sources._get_each(list(fields)), strict=True))
+    return {field: _member(sources, field) for field in fields}
 
 
 def _member(sources: Group | Mapping[str, Node], field: str) -> Node:

@@ -19,7 +19,7 @@ class NullableRows(Rows):
     """
 
     def __init__(self, group: Group) -> None:
-        values, self._mask = elements.values_and_mask(group)
+        values, self._mask = elements.values_and_mask(group, elements.Batch())
         super().__init__(values)
         self._element_nbytes += 1
 

@@ -80,11 +80,14 @@ def nmembers(self: Group, max_depth: int | None = 0) -> int:
 
 
 def get_array(self: Group, path: str) -> Array:
-    found = self[path]
-    if not isinstance(found, Array):
+    return _array(self, path, self[path])
+
+
+def _array(group: Group, path: str, node: Array | Group) -> Array:
+    if not isinstance(node, Array):
         text = f"{path!r} is a group, expected an array: type group[{path!r}]"
-        raise NodeTypeError(text, kind="wrong_node", store=self.store)
-    return found
+        raise NodeTypeError(text, kind="wrong_node", store=group.store)
+    return node
 
 
 def get_group(self: Group, path: str) -> Group:
@@ -93,6 +96,11 @@ def get_group(self: Group, path: str) -> Group:
         text = f"{path!r} is an array, expected a group: type group[{path!r}]"
         raise NodeTypeError(text, kind="wrong_node", store=self.store)
     return found
+
+
+def get_arrays(group: Group, *paths: str) -> list[Array]:
+    """Return several arrays, after one round of requests."""
+    return [_array(group, path, node) for path, node in zip(paths, group._get_each(list(paths)), strict=True)]
 
 
 def array_keys(self: Group) -> list[str]:

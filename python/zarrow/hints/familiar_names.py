@@ -1,7 +1,7 @@
 """Names of other libraries that zarrow lacks, each with what to type instead.
 
 1. `ARRAY`, `GROUP`, `DECODED`, `DEVICE` (tensors of a GPU), `CATEGORICAL` and `STREAM` cover names of
-   objects, `zarrow.hints.familiar_modules` names of the module and `zarrow.hints.familiar_options`
+   objects, `zarrow.hints.familiar_module_names` those of modules, and `zarrow.hints.familiar_options`
    parameters. For other names of NumPy, PyTorch, JAX, pandas, polars and xarray, `zarrow.hints.unknown_names`
    asks these libraries.
 2. In a text `{array}`, `{group}` and so on stand for the object of the lookup. A text that begins with

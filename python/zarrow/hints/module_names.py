@@ -61,7 +61,7 @@ def _of_package(name: str, module: str) -> str:
 
 def _of_module(name: str, module: str) -> str:
     """Return what to type for an unknown name of a module below `zarrow`."""
-    from zarrow.hints.familiar_modules import SUBMODULES
+    from zarrow.hints.familiar_module_names import SUBMODULES
 
     if text := SUBMODULES.get(module, {}).get(name):
         return to_type(text)
@@ -80,7 +80,7 @@ def _of_module(name: str, module: str) -> str:
 
 
 def _of_tables(name: str) -> str:
-    from zarrow.hints.familiar_modules import MODULE, MODULES
+    from zarrow.hints.familiar_module_names import MODULE, MODULES
 
     return to_type(MODULE.get(name) or MODULES[name]) if name in MODULE or name in MODULES else ""
 
@@ -92,7 +92,7 @@ _IMPORTED = ("polars", "pyarrow", "pyarrow.compute", "anndata", "duckdb", "h5py"
 def _of_others(name: str) -> str:
     """Return what to type for a codec, or a name of NumPy, PyTorch, pandas and so on."""
     from zarrow.hints import functions_of_others as others
-    from zarrow.hints.familiar_modules import SUBMODULES
+    from zarrow.hints.familiar_module_names import SUBMODULES
     from zarrow.hints.names_of_others import TORCH_TENSOR
 
     if codec := SUBMODULES["zarrow.codecs"].get(name):

@@ -10,7 +10,7 @@ use crate::node::current::Current;
 use crate::node::indexer::Indexer;
 use crate::node::origin::{self, Origin, Reduced};
 use crate::node::reading::Reading;
-use crate::node::{array_summary, attributes, metadata, missing};
+use crate::node::{array_summary, attributes, creation_options, fill_value, missing};
 use crate::python::argument::{argument, axis_to_append, known, refused};
 use crate::python::error::{Attempt, Raise, indexing};
 use crate::python::importing::import;
@@ -170,7 +170,7 @@ impl Array {
     fn fill_value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let array = self.inner();
         let metadata = array.metadata();
-        metadata::fill_value(py, &metadata.fill_value, metadata.data_type.without_optional())
+        fill_value::to_python(py, &metadata.fill_value, metadata.data_type.without_optional())
     }
 
     #[doc = help!("Array.metadata")]
@@ -204,7 +204,7 @@ impl Array {
     #[doc = help!("Array.zarr_format")]
     #[getter]
     fn zarr_format(&self) -> u8 {
-        metadata::version(self.inner().metadata().zarr_format)
+        creation_options::version(self.inner().metadata().zarr_format)
     }
 
     /// Return the codecs as lists of metadata: filters, the serializer, compressors.

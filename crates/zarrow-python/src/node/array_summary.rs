@@ -1,6 +1,6 @@
 //! The summary of an array: shape, axes, type, fill value, chunks, codecs, attributes, stored and decoded size.
 
-use crate::node::metadata::fill_value;
+use crate::node::fill_value;
 use crate::python::interrupt::waiting;
 use crate::python::summary::{Summary, attributes, nbytes, tuple};
 use pyo3::prelude::*;
@@ -61,8 +61,8 @@ pub fn summary(py: Python<'_>, array: &zarrow::Array) -> PyResult<Summary> {
 /// Returns the fill value's repr, or its form in the metadata if Python lacks the type.
 fn fill(py: Python<'_>, array: &zarrow::Array) -> String {
     let metadata = array.metadata();
-    let shown =
-        fill_value(py, &metadata.fill_value, metadata.data_type.without_optional()).and_then(|value| {
+    let shown = fill_value::to_python(py, &metadata.fill_value, metadata.data_type.without_optional())
+        .and_then(|value| {
             let is_text = value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>();
             Ok(if is_text { value.repr()?.to_string() } else { value.str()?.to_string() })
         });

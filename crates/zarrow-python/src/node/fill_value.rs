@@ -1,4 +1,4 @@
-//! Fill values passed by users.
+//! Fill values: from Python, and to Python.
 
 use crate::export::numpy;
 use crate::python::error::{Attempt, Raise};
@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use zarrow::metadata::FillValue;
-use zarrow_array::{DataType, allocation};
+use zarrow_array::{Buffer, DataType, Tensor, allocation};
 
 /// Converts `value` to an element of `data_type`. None means the default: a missing element, NaT for times, else
 /// zero.
@@ -31,6 +31,26 @@ pub fn from_python(value: &Bound<'_, PyAny>, data_type: &DataType) -> PyResult<F
             copied.map(FillValue::Variable).ok_or_else(|| PyTypeError::new_err(refusal(value, data_type)))
         }
         fixed => item(value, fixed).map(FillValue::Fixed),
+    }
+}
+
+/// Converts a fill value of `data_type` to a NumPy scalar, `str`, `bytes`, or `None` for a missing element.
+pub fn to_python<'py>(
+    py: Python<'py>,
+    value: &FillValue,
+    data_type: &DataType,
+) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        FillValue::Missing => Ok(py.None().into_bound(py)),
+        FillValue::Present(inner) => to_python(py, inner, data_type),
+        FillValue::Variable(bytes) if *data_type == DataType::String => {
+            Ok(PyString::from_bytes(py, bytes)?.into_any())
+        }
+        FillValue::Variable(bytes) => Ok(crate::layout::variable::bytes_of(py, bytes)?.into_any()),
+        FillValue::Fixed(bytes) => {
+            let tensor = Tensor::new(Buffer::copy_of(bytes).raise(py)?, Vec::new(), data_type.clone());
+            numpy::scalar(py, tensor.and_then(Tensor::into_shared).raise(py)?)
+        }
     }
 }
 

@@ -6,15 +6,15 @@ use crate::layout::arrow_stream::ArrowStream;
 use crate::layout::categorical::Categorical;
 use crate::layout::decoded_array::wrap;
 use crate::node::array::Array;
+use crate::node::creation_options::existing;
 use crate::node::current::Current;
 use crate::node::encoded_group::{is_sparse, not_an_array, refuse_values};
 use crate::node::group_iterator::{GroupLoops, Visited};
 use crate::node::group_names::{GroupNames, UnbegunNames};
-use crate::node::metadata::existing;
 use crate::node::node_path::NodePath;
 use crate::node::origin::{self, Origin, Reduced};
 use crate::node::tree::{self, Tree};
-use crate::node::{attributes, metadata, missing};
+use crate::node::{attributes, creation_options, missing};
 use crate::python::argument::{argument, known, refused};
 use crate::python::error::{Attempt, Raise, is_ordinary, warning};
 use crate::python::importing::import;
@@ -411,6 +411,18 @@ impl Group {
         self.names(py)
     }
 
+    /// Opens several members with one round of requests.
+    fn _get_each<'py>(&self, py: Python<'py>, paths: Vec<String>) -> PyResult<Bound<'py, PyList>> {
+        let group = self.latest(py)?;
+        let nodes = waiting(py, || group.get_each_named(&paths))?;
+        let found = PyList::empty(py);
+        for opened in nodes {
+            check_spare().raise(py)?;
+            found.append(node(py, opened)?)?;
+        }
+        Ok(found)
+    }
+
     /// Returns the names of the arrays, or of the groups.
     fn _keys_of<'py>(&self, py: Python<'py>, of_arrays: bool) -> PyResult<Bound<'py, PyList>> {
         let group = self.latest(py)?;
@@ -574,7 +586,7 @@ impl Group {
     #[doc = help!("Group.zarr_format")]
     #[getter]
     fn zarr_format(&self) -> u8 {
-        metadata::version(self.inner().zarr_format())
+        creation_options::version(self.inner().zarr_format())
     }
 
     #[doc = help!("Group.tree")]

@@ -4,7 +4,7 @@ use crate::node::detached::{DetachedRead, tell_with};
 use crate::node::group::{Group, items_of, node};
 use crate::node::node_path::NodePath;
 use crate::node::store::StoreLocation;
-use crate::node::{array_input, cloud_store, metadata};
+use crate::node::{array_input, cloud_store, creation_options};
 use crate::python::argument::argument;
 use crate::python::error::{Raise, is_ordinary};
 use crate::python::importing::import;
@@ -40,13 +40,13 @@ pub fn open<'py>(
     let py = store.py();
     let store = &cloud_store::_with_options(store, storage_options)?;
     let path = path.as_deref().unwrap_or_default();
-    let zarr_format = zarr_format.map(metadata::format).transpose()?;
+    let zarr_format = zarr_format.map(creation_options::format).transpose()?;
     if let Some(description) = options {
         let opening = PyDict::new(py);
         opening.set_item("cache_bytes", cache_bytes)?;
         opening.set_item("limits", limits)?;
         opening.set_item("durability", durability)?;
-        let format = zarr_format.map(metadata::version);
+        let format = zarr_format.map(creation_options::version);
         let arguments = (store, path, mode, format, opening, description);
         return import(py, "zarrow.api.opening")?.call_method1("_open_or_create_array", arguments);
     }
@@ -109,7 +109,7 @@ pub fn _open_detached(
         return Ok(None);
     }
     let store = cloud_store::_with_options(store, storage_options)?;
-    let zarr_format = zarr_format.map(metadata::format).transpose()?;
+    let zarr_format = zarr_format.map(creation_options::format).transpose()?;
     let (location, options) =
         (StoreLocation::from_python(&store)?, open_options(cache_bytes, limits, durability)?);
     check_mode(mode)?;
@@ -160,7 +160,7 @@ fn check_format(opened: Node, zarr_format: Option<ZarrFormat>) -> PyResult<Node>
         Node::Group(group) => group.zarr_format(),
     };
     if let Some(requested) = zarr_format.filter(|requested| *requested != found) {
-        let (requested, found) = (metadata::version(requested), metadata::version(found));
+        let (requested, found) = (creation_options::version(requested), creation_options::version(found));
         let message =
             format!("the stored node has zarr_format {found}, not {requested}: leave zarr_format out");
         return Err(PyValueError::new_err(message));

@@ -9,10 +9,10 @@ use zarrow_array::allocation::Grow;
 
 use super::MetadataError;
 use super::check::metadata_nbytes;
+use super::json_values::ValueTree;
 use super::lenient_json;
 use super::member_spans::member;
 use super::parse_memory::Outline;
-use super::value_tree::ValueTree;
 
 /// JSON object that keys are taken out of one by one, so that the unknown ones remain.
 #[derive(Debug, Clone)]

@@ -23,6 +23,7 @@ mod edit;
 mod fill_value;
 mod float8;
 mod json;
+mod json_values;
 mod lenient_json;
 mod member_spans;
 pub(crate) mod missing_values;
@@ -33,7 +34,6 @@ mod read_v3;
 mod repair;
 mod structure;
 mod type_string;
-mod value_tree;
 mod write_v2;
 mod write_v3;
 

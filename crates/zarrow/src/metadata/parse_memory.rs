@@ -1,7 +1,7 @@
 //! Estimates the memory of a parsed JSON text, in one pass without allocation.
 //!
 //! The tree of a text can take fifty times its bytes. The parser cannot report failed allocations of objects and of
-//! strings with escapes; for lists and strings of the tree it can ([`value_tree`](super::value_tree)). So before a
+//! strings with escapes; for lists and strings of the tree it can ([`json_values`](super::json_values)). So before a
 //! text is parsed:
 //! 1. its depth is bounded, which bounds every recursion over the tree, its drop included;
 //! 2. as much memory as the tree can take is allocated and freed again. If that fails, it is an error. Small pieces are

@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::node::array::Array;
 use crate::node::array::request::ReadRequest;
-use crate::place::strided::Strided;
+use crate::place::caller_memory::Strided;
 use crate::read::item::Item;
 use crate::read::target::ReadTarget;
 use crate::read::{self, Batch};

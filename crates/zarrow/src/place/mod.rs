@@ -1,6 +1,7 @@
 //! Places: the memory of a result, and how decoded elements reach it.
 
 pub(crate) mod axis;
+pub(crate) mod caller_memory;
 pub(crate) mod chunk_sink;
 pub(crate) mod destination;
 pub(crate) mod nontemporal_copy;
@@ -11,7 +12,6 @@ pub(crate) mod result;
 pub(crate) mod sentinel_masked;
 pub(crate) mod sink;
 pub(crate) mod stored_chunk;
-pub(crate) mod strided;
 pub(crate) mod strided_layout;
 pub(crate) mod transposition;
 pub(crate) mod variable;

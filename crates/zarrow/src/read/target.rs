@@ -8,10 +8,10 @@
 //! strides, and the result is the tensor of the reversed shape, transposed.
 
 use crate::error::{ErrorKind, Result};
+use crate::place::caller_memory::Strided;
 use crate::place::chunk_sink::ChunkSink;
 use crate::place::result::ResultMemory;
 use crate::place::sink::Sink;
-use crate::place::strided::Strided;
 use crate::plan::output_strides::c_strides;
 use crate::read::item::Item;
 use std::fmt;

@@ -1,17 +1,19 @@
 //! The nodes below a group.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::NodeMetadata;
 use crate::node::absent::explained;
-use crate::node::any::{Members, Node, node};
+use crate::node::any::{Members, Node, node, node_with_document};
 use crate::node::array::Array;
 use crate::node::group::Group;
 use crate::node::listed::is_member;
+use crate::node::node_documents::read_each;
 use crate::node::open::{existing, find_node, open_node};
 use crate::node::open_options::OpenOptions;
 use crate::store::remote::pass_now_and_then;
 use crate::store::{Store, join, normalize_path};
 use std::sync::Arc;
-use zarrow_array::allocation::Grow;
+use zarrow_array::allocation::{self, Grow};
 
 impl Group {
     /// Opens the array or group at `path`, which may have several parts (`"a/b"`).
@@ -54,6 +56,54 @@ impl Group {
                 node(&self.store, path, metadata, &self.options)
             }
         }
+    }
+
+    /// Opens several nodes, each as [`get`](Group::get) does, and returns them in the order of `paths`. A remote store
+    /// gets the requests for all of them at once.
+    ///
+    /// # Errors
+    /// As [`get`](Group::get) of the group itself. A node that cannot be opened is an error in its place.
+    ///
+    /// ```
+    /// # use zarrow::{Existing, Group, metadata::Attributes};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// let mut group = Group::create(folder.path().join("data.zarr"))?;
+    /// group.create_group("a/b", Attributes::default(), Existing::Refuse)?;
+    /// let nodes = group.get_each(&["a/b", "c"])?;
+    /// assert!(nodes[0].is_ok() && nodes[1].is_err());
+    /// # Ok::<(), zarrow::Error>(())
+    /// ```
+    pub fn get_each<P: AsRef<str>>(&self, paths: &[P]) -> Result<Vec<Result<Node>>> {
+        if let Some(changed) = self.changed()? {
+            return changed.get_each(paths);
+        }
+        if self.is_consolidated() || self.store.remote().is_none() {
+            return Ok(allocation::collected(paths.iter().map(|path| self.get(path.as_ref())))?);
+        }
+        let place = |error: Error| error.in_array(self.store.name(), &self.path);
+        let below = paths.iter().map(|path| normalize_path(path.as_ref()).map_err(place));
+        let below: Vec<String> = allocation::try_collected(below)?;
+        let paths: Vec<String> = allocation::collected(below.iter().map(|below| join(&self.path, below)))?;
+        let limits = &self.options.limits.metadata;
+        let metadata = read_each(&*self.store, &paths, self.zarr_format(), limits);
+        let open = |(path, metadata): (String, Result<NodeMetadata>)| {
+            let metadata = metadata.map_err(|error| error.in_array(self.store.name(), &path))?;
+            node_with_document(&self.store, path, metadata, &self.options)
+        };
+        Ok(allocation::collected(paths.into_iter().zip(metadata).map(open))?)
+    }
+
+    /// As [`get_each`](Group::get_each), for names typed by a person: see [`get_named`](Group::get_named).
+    ///
+    /// # Errors
+    /// As [`get`](Group::get), of the first node that cannot be opened.
+    pub fn get_each_named<P: AsRef<str>>(&self, paths: &[P]) -> Result<Vec<Node>> {
+        let nodes = paths.iter().zip(self.get_each(paths)?);
+        let named = nodes.map(|(path, node)| match node {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound) => self.get_named(path.as_ref()),
+            node => node,
+        });
+        allocation::try_collected(named)
     }
 
     /// As [`get`](Group::get), for a name typed by a person: if there is no such node, the error's [hint](Error::hint)

@@ -1,10 +1,11 @@
 //! A group as a table.
 
 use crate::error::Result;
-use crate::node::any::Node;
+use crate::node::any::{Members, Node};
 use crate::node::group::Group;
 use crate::node::table::anndata::{EncodedArray, table_columns};
 use crate::node::table::arrow::{Column, Table, TableOptions};
+use crate::store::join;
 use zarrow_array::allocation::{self, Grow};
 
 impl Group {
@@ -17,24 +18,45 @@ impl Group {
     /// [`ErrorKind::WrongNode`](crate::ErrorKind::WrongNode) if a column is a group; and as [`get`](Group::get).
     pub fn table(&self, columns: Option<&[String]>, options: TableOptions) -> Result<Table> {
         let of_table = if columns.is_none() { table_columns(self)? } else { None };
-        let columns = match columns.or(of_table.as_deref()) {
-            Some(names) => allocation::try_collected(
-                names.iter().map(|name| Column::from_node(name, self.get_named(name)?)),
-            ),
-            None => {
-                let mut found = Vec::new();
-                for (name, child) in self.children()? {
-                    match child? {
-                        Node::Array(array) if array.shape().is_empty() => {}
-                        Node::Group(group) if EncodedArray::from_group(&group)?.is_none() => {}
-                        node => found.try_push(Column::from_node(&name, node)?)?,
-                    }
-                }
-                Ok(found)
+        let chosen = columns.or(of_table.as_deref());
+        let nodes: Members = match chosen {
+            Some(names) => {
+                let nodes = self.get_each_named(names)?.into_iter().map(Ok);
+                allocation::collected(names.iter().cloned().zip(nodes))?
             }
+            None => self.children()?,
         };
+        let columns = self.columns(nodes, chosen.is_some());
         let table =
             Table::new(columns?, options).map_err(|error| error.in_array(self.store.name(), &self.path))?;
         Ok(table.with_attributes(self.metadata.attributes.clone()))
+    }
+
+    /// Returns the columns of these members. Unless they are `chosen`, scalars and groups that represent no array are
+    /// left out.
+    fn columns(&self, nodes: Members, chosen: bool) -> Result<Vec<Column>> {
+        // The members of all groups are requested together.
+        let mut paths = Vec::new();
+        for (name, node) in &nodes {
+            if let Ok(Node::Group(group)) = node {
+                let members = EncodedArray::member_names(group).into_iter().flatten();
+                paths.try_extend(members.map(|member| join(name, member)))?;
+            }
+        }
+        let mut members = self.get_each(&paths)?.into_iter();
+        let mut found = Vec::new();
+        for (name, node) in nodes {
+            let column = match node? {
+                Node::Array(array) if !chosen && array.shape().is_empty() => continue,
+                Node::Array(array) => Column::new(&name, array),
+                Node::Group(group) => match EncodedArray::from_members(&group, &mut members)? {
+                    Some(array) => Column::encoded(&name, &group, array),
+                    None if chosen => Err(Column::no_array(&group)),
+                    None => continue,
+                },
+            };
+            found.try_push(column?)?;
+        }
+        Ok(found)
     }
 }

@@ -69,6 +69,25 @@ impl EncodedArray {
     /// # Errors
     /// [`ErrorKind::Metadata`] if its members do not fit together, and errors of opening them.
     pub fn from_group(group: &Group) -> Result<Option<EncodedArray>> {
+        let Some(names) = EncodedArray::member_names(group) else { return Ok(None) };
+        EncodedArray::from_members(group, &mut group.get_each(&names)?.into_iter())
+    }
+
+    /// Returns the names of the two arrays of a group that represents an array.
+    pub(crate) fn member_names(group: &Group) -> Option<[&'static str; 2]> {
+        match group.attributes().get(ENCODING)?.as_str()? {
+            "nullable-integer" | "nullable-boolean" | "nullable-string-array" => Some(["values", "mask"]),
+            "categorical" => Some(["codes", "categories"]),
+            _ => None,
+        }
+    }
+
+    /// As [`from_group`](EncodedArray::from_group). `members` begins with the opened
+    /// [`member_names`](EncodedArray::member_names).
+    pub(crate) fn from_members(
+        group: &Group,
+        members: &mut impl Iterator<Item = Result<Node>>,
+    ) -> Result<Option<EncodedArray>> {
         let Some(encoding) = group.attributes().get(ENCODING).and_then(Value::as_str) else {
             return Ok(None);
         };
@@ -76,7 +95,7 @@ impl EncodedArray {
             let reason = format!("a group of type {encoding} needs {what}");
             Error::from(MetadataError::invalid(ENCODING, reason)).in_array(group.store().name(), group.path())
         };
-        let member = |name: &str| match group.get(name)? {
+        let mut member = |name: &str| match members.next().unwrap_or_else(|| group.get(name))? {
             Node::Array(array) => Ok(array),
             Node::Group(_) => Err(refused(&format!("an array at {name:?}, found a group"))),
         };

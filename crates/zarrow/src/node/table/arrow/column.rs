@@ -5,6 +5,7 @@ use crate::metadata::Attributes;
 use crate::metadata::missing_values::MissingValues;
 use crate::node::any::Node;
 use crate::node::array::Array;
+use crate::node::group::Group;
 use crate::node::table::anndata::{EncodedArray, check_distinct, masked};
 use serde_json::Value;
 use std::sync::Arc;
@@ -68,10 +69,18 @@ impl Column {
             Node::Array(array) => return Column::new(name, array),
             Node::Group(group) => group,
         };
-        let Some(array) = EncodedArray::from_group(&group)? else {
-            let kind = ErrorKind::WrongNode { expected: "an array", found: "a group" };
-            return Err(Error::from(kind).in_array(group.store().name(), group.path()));
-        };
+        let array = EncodedArray::from_group(&group)?;
+        Column::encoded(name, &group, array.ok_or_else(|| Column::no_array(&group))?)
+    }
+
+    /// Returns the error for a group that represents no array.
+    pub(crate) fn no_array(group: &Group) -> Error {
+        let kind = ErrorKind::WrongNode { expected: "an array", found: "a group" };
+        Error::from(kind).in_array(group.store().name(), group.path())
+    }
+
+    /// Returns the column of the array that a group represents.
+    pub(crate) fn encoded(name: &str, group: &Group, array: EncodedArray) -> Result<Column> {
         let (array, attributes, dictionary) = (Box::new(array), group.attributes().clone(), Arc::default());
         Column {
             name: name.to_owned(),
