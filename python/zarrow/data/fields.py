@@ -62,7 +62,7 @@ def _chosen(sources: Sources, fields: Fields) -> Mapping[str, Node]:
 
 
 def _members(sources: Group | Mapping[str, Node], fields: Sequence[str]) -> dict[str, Node]:
-    """Return members by name; those of a group after one round of requests."""
+    """Return members by name, after one round of requests if they are in a group."""
     if isinstance(sources, Group) and all(isinstance(field, str) for field in fields):
         with contextlib.suppress(KeyError):
             return dict(zip(fields, sources._get_each(list(fields)), strict=True))

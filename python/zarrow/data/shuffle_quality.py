@@ -11,7 +11,7 @@ _RUNS, _RUN = 16, 512
 
 
 def quality_of(order: Order) -> float:
-    """Compare distances between successive samples with those of a uniform shuffle."""
+    """Compare distances between successive samples with the distances in a uniform shuffle."""
     count = len(order)
     if count < 3:
         return 1.0

@@ -15,13 +15,12 @@ use crate::node::node_path::NodePath;
 use crate::node::origin::{self, Origin, Reduced};
 use crate::node::tree::{self, Tree};
 use crate::node::{attributes, creation_options, missing};
-use crate::python::argument::{argument, known, refused};
+use crate::python::argument::{argument, column_names, known, refused};
 use crate::python::error::{Attempt, Raise, is_ordinary, warning};
 use crate::python::importing::import;
 use crate::python::interrupt::{changing, interruptible, waiting};
 use crate::python::summary::Summary;
 use crate::python::{json, summary};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyDict, PyEllipsis, PyList, PySlice};
@@ -65,19 +64,6 @@ fn warn_of_null_fill(py: Python<'_>, array: &zarrow::Array) -> PyResult<()> {
         array.store().name()
     );
     warning(py, &message)
-}
-
-/// Parses the names of a table's columns: one name, or a list.
-fn column_names(columns: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    if let Ok(name) = columns.extract::<String>() {
-        return Ok(vec![name]);
-    }
-    columns.extract::<Vec<String>>().map_err(|_| {
-        let found = columns.get_type();
-        PyTypeError::new_err(format!(
-            "expected columns to be names of arrays, such as [\"id\", \"height\"], got {found}"
-        ))
-    })
 }
 
 /// Returns a pair of a name and its member.

@@ -130,3 +130,16 @@ pub fn refused(object: &Bound<'_, PyAny>, expected: &str) -> PyErr {
         Err(error) => error,
     }
 }
+
+/// Parses the names of a table's columns: one name, or a list.
+pub fn column_names(columns: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if let Ok(name) = columns.extract::<String>() {
+        return Ok(vec![name]);
+    }
+    columns.extract::<Vec<String>>().map_err(|_| {
+        let found = columns.get_type();
+        PyTypeError::new_err(format!(
+            "expected columns to be names of arrays, such as [\"id\", \"height\"], got {found}"
+        ))
+    })
+}

@@ -59,7 +59,7 @@ impl Group {
     }
 
     /// Opens several nodes, each as [`get`](Group::get) does, and returns them in the order of `paths`. A remote store
-    /// gets the requests for all of them at once.
+    /// gets all requests at once.
     ///
     /// # Errors
     /// As [`get`](Group::get) of the group itself. A node that cannot be opened is an error in its place.
