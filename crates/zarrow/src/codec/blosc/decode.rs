@@ -11,6 +11,9 @@ use crate::codec::bytes_to_bytes::lz4;
 use crate::codec::failure::Failure;
 use crate::codec::{Codecs, Scratch};
 
+/// Bytes of a piece for each stored byte from which on its matches are long.
+const LONG_MATCHES: usize = 8;
+
 impl Frame<'_> {
     /// Decodes to the start of `destination`; returns the bytes written.
     ///
@@ -69,7 +72,7 @@ impl Frame<'_> {
             let (place, rest) = destination.split_at_mut((length - skipped).min(destination.len()));
             if place.len() == length {
                 self.decode_block(number, place, memory, codecs)?;
-            } else if !self.decode_elements(number, length, skipped, place, memory, codecs)? {
+            } else if !self.decode_elements(number, skipped, place, (&mut whole[..length], memory), codecs)? {
                 self.decode_block(number, &mut whole[..length], memory, codecs)?;
                 place.copy_from_slice(&whole[skipped..skipped + place.len()]);
             }
@@ -90,10 +93,10 @@ impl Frame<'_> {
         let length = destination.len();
         let filter = self.filter(length);
         if filter == Filter::None {
-            return self.decompress(number, length, destination, codecs);
+            return self.decompress(number, length, destination, &mut [], codecs);
         }
         let (planes, slab) = memory.split_at_mut(length);
-        self.decompress(number, length, planes, codecs)?;
+        self.decompress(number, length, planes, &mut [], codecs)?;
         // SAFETY: every byte was written, or there was an error.
         let planes = unsafe { planes.assume_init_ref() };
         let count = length / self.item_size;
@@ -111,20 +114,19 @@ impl Frame<'_> {
         Ok(())
     }
 
-    /// Decodes shuffled elements of the block `number`, which has `nbytes` bytes, from its byte `skipped` on to all of
-    /// `destination`. Returns false, and decodes nothing, if only the whole block can be decoded.
+    /// Decodes shuffled elements of the block `number` from its byte `skipped` on to all of `destination`. `whole` is
+    /// memory of the block's size. Returns false, and decodes nothing, if only the whole block can be decoded.
     ///
     /// Planes of LZ4 are decompressed up to the last of these elements.
     fn decode_elements(
         &self,
         number: usize,
-        nbytes: usize,
         skipped: usize,
         destination: &mut Uninit,
-        memory: &mut Uninit,
+        (whole, memory): (&mut Uninit, &mut Uninit),
         codecs: &mut Codecs,
     ) -> Result<bool, Failure> {
-        let (size, end) = (self.item_size, skipped + destination.len());
+        let (size, end, nbytes) = (self.item_size, skipped + destination.len(), whole.len());
         let is_elements = [nbytes, skipped, end].iter().all(|at| at.is_multiple_of(size));
         if !is_elements || self.filter(nbytes) != Filter::Shuffle {
             return Ok(false);
@@ -132,7 +134,7 @@ impl Frame<'_> {
         let is_cut = self.format == Some(Format::Lz4) && self.pieces(nbytes) == size;
         let stride = if is_cut { end / size } else { nbytes / size };
         let planes = &mut memory[..stride * size];
-        self.decompress(number, nbytes, planes, codecs)?;
+        self.decompress(number, nbytes, planes, whole, codecs)?;
         // SAFETY: every byte was written, or there was an error.
         let planes = unsafe { planes.assume_init_ref() };
         unshuffle(&planes[skipped / size..], stride, destination, size);
@@ -140,11 +142,15 @@ impl Frame<'_> {
     }
 
     /// Decompresses the block `number`, which has `nbytes` bytes: the start of each of its pieces, filling `planes`.
+    ///
+    /// LZ4 copies the last match before the end of such a start byte by byte. If matches are long, a piece is
+    /// decompressed to `whole` as a whole, which is faster.
     fn decompress(
         &self,
         number: usize,
         nbytes: usize,
         planes: &mut Uninit,
+        whole: &mut Uninit,
         codecs: &mut Codecs,
     ) -> Result<(), Failure> {
         let corrupt = |text: &str| Failure::Corrupt(format!("block {number} of a Blosc frame {text}"));
@@ -164,16 +170,21 @@ impl Frame<'_> {
                 continue;
             }
             let format = self.format.ok_or_else(|| corrupt("is a copy"))?;
-            let written = match wanted == length {
-                true => format.decompress(stored, piece, codecs),
-                false => lz4::decompress_start(stored, piece),
+            let has_long_matches = stored.len() < wanted / LONG_MATCHES;
+            let (written, expected) = match whole.get_mut(..length) {
+                _ if wanted == length => (format.decompress(stored, piece, codecs), length),
+                Some(whole) if has_long_matches => (format.decompress(stored, whole, codecs), length),
+                _ => (lz4::decompress_start(stored, piece), wanted),
             };
             match written {
-                Ok(written) if written == wanted => {}
+                Ok(written) if written == expected => {}
                 Err(Failure::OutOfMemory) => return Err(Failure::OutOfMemory),
                 Ok(_) | Err(_) => {
                     return Err(corrupt(&format!("is not {length} bytes of {}", format.name())));
                 }
+            }
+            if wanted < expected {
+                piece.copy_from_slice(&whole[..wanted]);
             }
         }
         Ok(())
