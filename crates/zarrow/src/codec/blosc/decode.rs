@@ -11,7 +11,7 @@ use crate::codec::bytes_to_bytes::lz4;
 use crate::codec::failure::Failure;
 use crate::codec::{Codecs, Scratch};
 
-/// Bytes of a piece for each stored byte from which on its matches are long.
+/// A piece with more bytes than this for each stored byte has long matches.
 const LONG_MATCHES: usize = 8;
 
 impl Frame<'_> {
