@@ -14,7 +14,6 @@ import pytest
 
 import zarrow
 from zarrow import data
-from zarrow.data import sources as kinds
 from zarrow.data.order import Order
 from zarrow.data.permutation import Permutation
 from zarrow.data.rank_schedule import Last, Ranges, Schedule
@@ -560,11 +559,11 @@ def test_long_windows_are_counted_as_short_ones(step: int, monkeypatch: pytest.M
     windows = data.Windows(array((1000, 2), (6, 1)), 25, step=step)
     places = np.random.default_rng(step).permutation(windows.count)[: windows.count // 2]
     counted = windows._cost(places, (0, 0))
-    monkeypatch.setattr(kinds, "_MOST_COUNTED", 0)
+    monkeypatch.setattr("zarrow.data.windows._MOST_COUNTED", 0)
     assert windows._cost(places, (0, 0)) == counted
     crops = data.Crops(array((40, 40), (4, 8)), (9, 9), 12)
     counted = crops._cost(np.arange(12), (0, 0))
-    monkeypatch.setattr(kinds, "_MOST_STEPS", 0)
+    monkeypatch.setattr("zarrow.data.crops._MOST_STEPS", 0)
     assert counted.chunks <= crops._cost(np.arange(12), (0, 0)).chunks <= 50
 
 

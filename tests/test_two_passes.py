@@ -19,7 +19,7 @@ import zarrow
 from test_copy import Counted, command, contents
 from zarrow import jobs
 from zarrow.checks import digest
-from zarrow.jobs.passes import Rechunking
+from zarrow.jobs.rechunking_cost import Rechunking
 from zarrow.jobs.two_passes import TwoPassPlan
 
 pytestmark = pytest.mark.small_files

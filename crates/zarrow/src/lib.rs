@@ -61,7 +61,7 @@ pub use place::stored_chunk::{ChunkAxis, ReceivedChunk, StoredChunk};
 pub use pool::idle_memory::{kept as idle_nbytes, release as release_idle};
 pub use pool::{num_threads, set_num_threads};
 pub use read::Batch;
-pub use read::target::{ColumnMajor, NewMemory, ReadTarget, Stored};
+pub use read::output_memory::{ColumnMajor, NewMemory, ReadTarget, Stored};
 pub use selection::{AxisIndex, AxisSelection, Index, IntoSelection, List, Part, Selection};
 pub use store::remote::{BodyAlloc, BodyMemory};
 pub use write::options::WriteOptions;

@@ -20,12 +20,14 @@ Batches
 
 from typing import TYPE_CHECKING
 
+from zarrow.data.crops import Crops
 from zarrow.data.description import Description
 from zarrow.data.loader import Loader
 from zarrow.data.plan import Plan
 from zarrow.data.random_access import RandomAccess
-from zarrow.data.sources import Crops, Rows, Windows
+from zarrow.data.rows import Rows
 from zarrow.data.stats import Stats
+from zarrow.data.windows import Windows
 from zarrow.hints.module_names import getattr_of
 
 __all__ = ["Crops", "Description", "Loader", "Plan", "RandomAccess", "Rows", "Stats", "Windows"]

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from zarrow._zarrow import Array, Group
+from zarrow.data.crops import Crops
 from zarrow.data.nodes import SOLE, members_of, source_of
-from zarrow.data.sources import Crops, Location, Source, opened
+from zarrow.data.sources import Location, Source, opened
 from zarrow.errors import NotFoundError
 from zarrow.hints.close_names import close_name
 

@@ -8,7 +8,8 @@ from zarrow._zarrow import Array, Group
 from zarrow.anndata import elements, sparse
 from zarrow.anndata.encoding import encoding_of
 from zarrow.data.nullable_rows import NullableRows
-from zarrow.data.sources import Rows, Source
+from zarrow.data.rows import Rows
+from zarrow.data.sources import Source
 from zarrow.data.sparse_rows import SparseRows
 
 _NULLABLE = (*elements.NULLABLE, "nullable-string-array")

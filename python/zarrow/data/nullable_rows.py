@@ -9,7 +9,8 @@ import numpy as np
 from zarrow._zarrow import Array, Group, read_many
 from zarrow.anndata import elements
 from zarrow.data.permutation import Numbers
-from zarrow.data.sources import Draw, Out, Rows
+from zarrow.data.rows import Rows
+from zarrow.data.sources import Draw, Out
 
 
 class NullableRows(Rows):

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from zarrow._zarrow import Array, _StageTimes
 from zarrow.data.cache_size import CacheSize
+from zarrow.data.crops import Crops
 from zarrow.data.description import Description
 from zarrow.data.fields import Fields, Sources, sources_of
 from zarrow.data.nodes import SOLE
@@ -25,8 +26,9 @@ from zarrow.data.permutation import Numbers, key, mixed
 from zarrow.data.rank_schedule import LASTS, Last, Ranges, Schedule
 from zarrow.data.shared_elements import Spans, crops_apart
 from zarrow.data.shuffle_quality import quality_of
-from zarrow.data.sources import Crops, Source, Windows
+from zarrow.data.sources import Source
 from zarrow.data.subset import Subset
+from zarrow.data.windows import Windows
 from zarrow.hints.parameters import says_parameters
 
 _READS_COUNTED = 12

@@ -41,10 +41,10 @@ from zarrow.api import waits
 from zarrow.data.buffers import Ring
 from zarrow.data.current_arrays import CurrentArrays
 from zarrow.data.device_batches import on_device
+from zarrow.data.joined_samples import Behind, joined, nbytes_of, part_of
 from zarrow.data.permutation import Numbers
 from zarrow.data.plan import Plan
 from zarrow.data.rank_schedule import Ranges
-from zarrow.data.samples import Behind, joined, nbytes_of, part_of
 from zarrow.data.sources import Out, Source
 from zarrow.data.stats import Stats
 from zarrow.data.trace import Trace

@@ -14,8 +14,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from zarrow.data.crops import Crops
 from zarrow.data.permutation import Numbers
-from zarrow.data.sources import Crops, Source, Windows
+from zarrow.data.sources import Source
+from zarrow.data.windows import Windows
 
 # Comparisons of crops at once.
 _PAIRS = 1 << 22

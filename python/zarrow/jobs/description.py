@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from zarrow.api.progress import size
-from zarrow.jobs.passes import LEAST_NBYTES, MOST_READS
+from zarrow.jobs.rechunking_cost import LEAST_NBYTES, MOST_READS
 
 if TYPE_CHECKING:
     from zarrow.jobs.units import Grid

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from zarrow._zarrow import Array
 from zarrow.jobs import blocks
-from zarrow.jobs.passes import Cost, Rechunking
+from zarrow.jobs.rechunking_cost import Cost, Rechunking
 from zarrow.jobs.units import Unit
 from zarrow.jobs.work import Item, read_unit_of, write_unit_of
 

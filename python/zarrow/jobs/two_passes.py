@@ -24,8 +24,8 @@ from zarrow.jobs.description import why
 from zarrow.jobs.intermediates import TOKEN, check_free, erase, name_of, new_token, store_beside
 from zarrow.jobs.ledger import name_of as ledger_name
 from zarrow.jobs.ledger_states import kept_paths
-from zarrow.jobs.passes import LEAST_NBYTES, MOST_READS, Intermediate
 from zarrow.jobs.plan import Plan, Work
+from zarrow.jobs.rechunking_cost import LEAST_NBYTES, MOST_READS, Intermediate
 from zarrow.jobs.report import Pass, Report
 from zarrow.jobs.selecting import Copied
 from zarrow.jobs.threads import run_in_threads

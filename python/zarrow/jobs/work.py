@@ -29,7 +29,7 @@ from zarrow.api.opening import open_array
 from zarrow.errors import NodeExistsError, ShapeError, StaleHandleError, UnsupportedError
 from zarrow.jobs import blocks
 from zarrow.jobs.errors import ConflictError
-from zarrow.jobs.passes import Cost
+from zarrow.jobs.rechunking_cost import Cost
 from zarrow.jobs.units import Grid, Unit
 from zarrow.store_objects.icechunk_sessions import session_of
 

@@ -18,7 +18,8 @@ from zarrow.data.random_access import RandomAccess
 from zarrow.data.stats import Stats
 from zarrow.errors import ZarrowWarning
 from zarrow.hints.parameters import says_parameters
-from zarrow.torch.options import SharedEpoch, place
+from zarrow.torch.ranks import place
+from zarrow.torch.shared_epoch import SharedEpoch
 from zarrow.torch.tensors import check_dtypes, part, tensors
 
 

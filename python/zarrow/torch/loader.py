@@ -16,7 +16,7 @@ from zarrow.data.plan import Plan
 from zarrow.data.plan_options import planned
 from zarrow.hints.parameters import says_parameters
 from zarrow.torch.datasets import IterableDataset
-from zarrow.torch.options import place
+from zarrow.torch.ranks import place
 from zarrow.torch.tensors import check_dtypes, tensors
 
 

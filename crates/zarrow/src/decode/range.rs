@@ -13,8 +13,8 @@
 use crate::codec::{FEW_NBYTES, Input, Swap, Worker};
 use crate::error::{ErrorKind, Result};
 use crate::place::destination::Source;
+use crate::place::element_offsets::{StridedLayout, offsets};
 use crate::place::output_claim::OutputClaim;
-use crate::place::strided_layout::{StridedLayout, offsets};
 use crate::plan::axis_part::{AxisPart, IndexList, PerAxis, narrowed};
 use crate::pool::job::Checkpoint;
 use std::ops::Range;

@@ -5,7 +5,7 @@ use crate::node::array::Array;
 use crate::node::array::request::ReadRequest;
 use crate::place::caller_memory::Strided;
 use crate::read::item::Item;
-use crate::read::target::ReadTarget;
+use crate::read::output_memory::ReadTarget;
 use crate::read::{self, Batch};
 use zarrow_array::allocation::{self, Grow};
 

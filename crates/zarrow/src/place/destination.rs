@@ -9,9 +9,9 @@
 
 use crate::codec::Swap;
 use crate::error::{ErrorKind, Result};
+use crate::place::element_offsets::{Steps, StridedLayout};
 use crate::place::nontemporal_copy;
 use crate::place::placement::copy;
-use crate::place::strided_layout::{Steps, StridedLayout};
 use crate::plan::axis_part::{AxisPart, PerAxis};
 use crate::plan::field::FieldPlace;
 use crate::plan::output_strides::{OutputStrides, c_strides};

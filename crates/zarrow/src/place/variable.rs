@@ -10,7 +10,7 @@
 use crate::codec::VariableChunk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::place::destination::Disjoint;
-use crate::place::strided_layout::StridedLayout;
+use crate::place::element_offsets::StridedLayout;
 use crate::plan::axis_part::{AxisPart, is_whole};
 use crate::plan::output_strides::{OutputStrides, c_strides};
 use crate::pool;

@@ -15,8 +15,8 @@ pub(crate) mod chunk_list;
 pub(crate) mod direct;
 pub(crate) mod item;
 pub(crate) mod map;
+pub(crate) mod output_memory;
 pub(crate) mod staged;
-pub(crate) mod target;
 pub(crate) mod thread_count;
 
 use crate::decode::missing_chunk::may_be_of_another;
@@ -24,7 +24,7 @@ use crate::error::Result;
 use crate::place::result::ResultMemory;
 use crate::place::sink::Sink;
 use crate::read::item::Item;
-use crate::read::target::{Filled, FromFilled, ReadTarget, Target, TargetMemory};
+use crate::read::output_memory::{Filled, FromFilled, ReadTarget, Target, TargetMemory};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use zarrow_array::DecodedArray;

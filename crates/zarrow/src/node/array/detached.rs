@@ -7,8 +7,8 @@ use crate::node::array::request::ReadRequest;
 use crate::node::array::write_request::WriteRequest;
 use crate::pool;
 use crate::pool::OpenJob;
+use crate::read::output_memory::ReadTarget;
 use crate::read::read;
-use crate::read::target::ReadTarget;
 use std::fmt;
 use std::sync::Arc;
 
