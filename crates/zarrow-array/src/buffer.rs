@@ -64,24 +64,22 @@ impl UninitBuffer {
         })
     }
 
-    /// Returns `nbytes` bytes of a pool's memory, or of other memory if the pool has none of this size.
+    /// Returns `nbytes` bytes of a pool's memory; `None` if the pool [has](SlabPool::serves) none of this size, or if all is
+    /// in use.
     ///
     /// ```
     /// use zarrow_array::{SlabPool, UninitBuffer};
     /// let pool = SlabPool::new(100_000, 1 << 20);
-    /// let mut first = UninitBuffer::from_pool(&pool, 100_000)?;
+    /// let mut first = UninitBuffer::from_pool(&pool, 100_000).unwrap();
     /// let address = first.as_mut_ptr();
     /// drop(first);
-    /// assert_eq!(UninitBuffer::from_pool(&pool, 100_000)?.as_mut_ptr(), address);
-    /// # Ok::<(), zarrow_array::Error>(())
+    /// assert_eq!(UninitBuffer::from_pool(&pool, 100_000).unwrap().as_mut_ptr(), address);
     /// ```
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`] if the allocation fails.
-    pub fn from_pool(pool: &SlabPool, nbytes: usize) -> Result<UninitBuffer> {
-        let Some(memory) = pool.memory(nbytes) else { return UninitBuffer::new(nbytes) };
+    #[must_use]
+    pub fn from_pool(pool: &SlabPool, nbytes: usize) -> Option<UninitBuffer> {
+        let memory = pool.memory(nbytes)?;
         let (pointer, length) = (memory.pointer(), nbytes.min(memory.capacity()));
-        Ok(UninitBuffer { pointer, length, owner: Allocation::Slab(memory), is_fresh: false })
+        Some(UninitBuffer { pointer, length, owner: Allocation::Slab(memory), is_fresh: false })
     }
 
     /// Returns the fresh pages of a large new allocation. Threads that fill it together should share the page

@@ -27,6 +27,7 @@ const FEWEST_BUFFERS: usize = 4;
 #[derive(Debug)]
 pub struct SlabPool {
     buffer_nbytes: usize,
+    is_served: bool,
     slabs: Arc<Mutex<Slabs>>,
 }
 
@@ -73,15 +74,21 @@ impl SlabPool {
     /// buffers need it.
     #[must_use]
     pub fn new(buffer_nbytes: usize, limit: usize) -> SlabPool {
-        let is_served = (LEAST_NBYTES..HUGE_PAGE).contains(&buffer_nbytes);
+        let is_served = (LEAST_NBYTES..HUGE_PAGE).contains(&buffer_nbytes) && buffer_nbytes <= limit;
         let left = if is_served { limit } else { 0 };
         let slabs = Slabs { left, nbytes: 0, newest: None, free: Vec::new(), buffers: 0 };
-        SlabPool { buffer_nbytes, slabs: Arc::new(Mutex::new(slabs)) }
+        SlabPool { buffer_nbytes, is_served, slabs: Arc::new(Mutex::new(slabs)) }
+    }
+
+    /// Whether slabs have buffers of `nbytes` bytes.
+    #[must_use]
+    pub fn serves(&self, nbytes: usize) -> bool {
+        self.is_served && nbytes == self.buffer_nbytes
     }
 
     /// Returns memory for a buffer, if `nbytes` is the size of the pool's buffers, and a slab has room for another one.
     pub(crate) fn memory(&self, nbytes: usize) -> Option<SlabMemory> {
-        if nbytes != self.buffer_nbytes {
+        if !self.serves(nbytes) {
             return None;
         }
         let nbytes = nbytes.checked_next_multiple_of(HOST_ALIGNMENT)?;
@@ -160,7 +167,8 @@ mod tests {
 
     /// Fills a buffer with a number.
     fn filled(pool: &SlabPool, nbytes: usize, number: u8) -> crate::Buffer {
-        let mut buffer = UninitBuffer::from_pool(pool, nbytes).unwrap();
+        let pooled = UninitBuffer::from_pool(pool, nbytes);
+        let mut buffer = pooled.unwrap_or_else(|| UninitBuffer::new(nbytes).unwrap());
         assert!(buffer.as_mut_ptr().addr().is_multiple_of(HOST_ALIGNMENT));
         buffer.as_mut_slice().fill(MaybeUninit::new(number));
         // SAFETY: every byte was just written.

@@ -34,7 +34,21 @@ struct State<V> {
     /// Dropped entries that the cache behind does not have yet.
     leaving: HashMap<Arc<[u64]>, Arc<V>>,
     nbytes: usize,
+    /// Bytes of the [`Room`]s.
+    reserved: usize,
     clock: u64,
+}
+
+/// Room for an entry, until it is dropped: its value is being made.
+pub struct Room<'a, V> {
+    cache: &'a Cache<V>,
+    nbytes: usize,
+}
+
+impl<V> Drop for Room<'_, V> {
+    fn drop(&mut self) {
+        self.cache.state.lock().reserved -= self.nbytes;
+    }
 }
 
 #[derive(Debug)]
@@ -51,6 +65,7 @@ impl<V> Default for State<V> {
             order: BTreeMap::new(),
             leaving: HashMap::new(),
             nbytes: 0,
+            reserved: 0,
             clock: 0,
         }
     }
@@ -96,7 +111,8 @@ impl<V> Cache<V> {
         Some(Arc::clone(&entry.value))
     }
 
-    /// Stores `value` under `key`, if it fits the limit and there is memory for the entry. `nbytes` is the size of
+    /// Stores `value` under `key`, if it fits the limit beside the values that are being made, and there is memory for the
+    /// entry. `nbytes` is the size of
     /// the memory that `value` owns. Returns the dropped entries: older ones, or the new one.
     pub fn insert(&self, key: &Key, value: Arc<V>, nbytes: usize) -> SmallVec<[Dropped<V>; 1]> {
         let nbytes = nbytes.saturating_add(Self::overhead(key));
@@ -107,18 +123,12 @@ impl<V> Cache<V> {
             return dropped;
         }
         let mut state = self.state.lock();
-        let State { entries, order, leaving, nbytes: sum, clock } = &mut *state;
         // Older ones go first, so that the limit holds at every moment.
-        while *sum > self.limit - nbytes
-            && let Some((_, oldest)) = order.pop_first()
-        {
-            if let Some(entry) = entries.remove(&oldest) {
-                *sum -= entry.nbytes;
-                if self.is_in_front && leaving.try_reserve(1).is_ok() {
-                    replaced.extend(leaving.insert(Arc::clone(&oldest), Arc::clone(&entry.value)));
-                }
-                dropped.push((oldest, entry.value));
-            }
+        self.drop_oldest(&mut state, nbytes, &mut dropped, &mut replaced);
+        let State { entries, order, nbytes: sum, reserved, clock, .. } = &mut *state;
+        if sum.saturating_add(*reserved) > self.limit - nbytes {
+            dropped.push((key.as_slice().into(), value));
+            return dropped;
         }
         if entries.capacity() / 4 > entries.len() + 64 {
             entries.shrink_to(2 * entries.len());
@@ -139,6 +149,43 @@ impl<V> Cache<V> {
         // Another library may own a value's memory: its destructors run without the lock.
         drop((before, replaced));
         dropped
+    }
+
+    /// Makes room for an entry under `key` with `nbytes` bytes before its value is made, if it fits the limit. Also returns
+    /// the dropped entries.
+    pub fn make_room(&self, key: &Key, nbytes: usize) -> (Room<'_, V>, SmallVec<[Dropped<V>; 1]>) {
+        let nbytes = nbytes.saturating_add(Self::overhead(key));
+        let (mut dropped, mut replaced) = (SmallVec::new(), SmallVec::new());
+        if nbytes > self.limit {
+            return (Room { cache: self, nbytes: 0 }, dropped);
+        }
+        let mut state = self.state.lock();
+        self.drop_oldest(&mut state, nbytes, &mut dropped, &mut replaced);
+        state.reserved += nbytes;
+        drop(state);
+        (Room { cache: self, nbytes }, dropped)
+    }
+
+    /// Drops the oldest entries until `nbytes` more bytes fit. `replaced` gets values to free without the lock.
+    fn drop_oldest(
+        &self,
+        state: &mut State<V>,
+        nbytes: usize,
+        dropped: &mut SmallVec<[Dropped<V>; 1]>,
+        replaced: &mut SmallVec<[Arc<V>; 1]>,
+    ) {
+        let State { entries, order, leaving, nbytes: sum, reserved, .. } = state;
+        while sum.saturating_add(*reserved) > self.limit - nbytes
+            && let Some((_, oldest)) = order.pop_first()
+        {
+            if let Some(entry) = entries.remove(&oldest) {
+                *sum -= entry.nbytes;
+                if self.is_in_front && leaving.try_reserve(1).is_ok() {
+                    replaced.extend(leaving.insert(Arc::clone(&oldest), Arc::clone(&entry.value)));
+                }
+                dropped.push((oldest, entry.value));
+            }
+        }
     }
 
     /// Forgets a dropped entry, which the cache behind has now.

@@ -17,7 +17,7 @@ use crate::codec::{
     Chain, Codecs, Input, Layout, Output, Swap, Worker, decode, decode_elements, decode_range,
     wrong_elements_size,
 };
-use crate::decode::cache::Key;
+use crate::decode::cache::{Key, Room};
 use crate::decode::chunk_cache::ChunkCache;
 use crate::decode::range::{read_range, small_span, span};
 use crate::decode::shard_share::Share;
@@ -70,8 +70,9 @@ impl<'a> Slot<'a> {
         found
     }
 
-    fn keep(&self, buffer: Buffer) -> Arc<Buffer> {
+    fn keep(&self, buffer: Buffer, room: Room<'_, Buffer>) -> Arc<Buffer> {
         let (nbytes, buffer) = (buffer.held_nbytes(), Arc::new(buffer));
+        drop(room);
         self.cache.insert(&self.key, Arc::clone(&buffer), nbytes);
         buffer
     }
@@ -231,10 +232,14 @@ impl Chunk<'_> {
             let buffer = match self.cached(slot) {
                 Some(buffer) => buffer,
                 None => {
-                    let mut memory = slot.cache.buffer(nbytes)?;
+                    let (mut memory, room) = slot.cache.buffer(&slot.key, nbytes)?;
                     decode_elements(input.load(limit, encoded)?, memory.as_mut_slice(), codecs)?;
                     // SAFETY: a decoder that returns without an error has written every byte of `Output::Exact`.
-                    slot.keep(unsafe { memory.assume_init() })
+                    let buffer = unsafe { memory.assume_init() };
+                    match room {
+                        Some(room) => slot.keep(buffer, room),
+                        None => Arc::new(buffer),
+                    }
                 }
             };
             let source = Source { bytes: &buffer, origin: 0, strides: &strides, swap };

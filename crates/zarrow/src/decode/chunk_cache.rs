@@ -3,10 +3,13 @@
 //! 1. A chunk that memory drops goes to the disk, and one that is found there comes back to memory. Memory forgets it
 //!    only when the disk has it.
 //! 2. A chunk that is too large for memory goes to the disk at once.
+//! 3. Chunks are decoded to slabs, which stay allocated, after older ones have made room. Slabs are full while other
+//!    threads still copy dropped chunks: then a chunk is decoded to other memory, and not stored.
 
-use crate::decode::cache::{Cache, Key};
+use crate::decode::cache::{Cache, Dropped, Key, Room};
 use crate::decode::disk_cache::DiskCache;
 use crate::error::Result;
+use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::{Buffer, SlabPool, UninitBuffer};
@@ -21,6 +24,9 @@ pub struct CacheCounts {
     /// Chunks found on disk, which are among the hits.
     pub disk_hits: u64,
 }
+
+/// Bytes of an entry beside its elements, with many axes.
+const ENTRY_NBYTES: usize = 640;
 
 /// Decoded chunks.
 #[derive(Debug)]
@@ -39,22 +45,23 @@ impl ChunkCache {
     pub fn new(limit: usize, chunk_nbytes: Option<usize>, disk: Option<DiskCache>) -> ChunkCache {
         let [hits, misses, disk_hits] = [0; 3].map(AtomicU64::new);
         let memory = if disk.is_some() { Cache::in_front(limit) } else { Cache::new(limit) };
-        ChunkCache {
-            memory,
-            pool: SlabPool::new(chunk_nbytes.unwrap_or(0), limit),
-            disk,
-            hits,
-            misses,
-            disk_hits,
-        }
+        let chunk_nbytes = chunk_nbytes.unwrap_or(0);
+        let entries = limit / chunk_nbytes.saturating_add(ENTRY_NBYTES);
+        let pool = SlabPool::new(chunk_nbytes, entries.saturating_mul(chunk_nbytes));
+        ChunkCache { memory, pool, disk, hits, misses, disk_hits }
     }
 
-    /// Returns memory for the elements of a chunk that will be stored here.
+    /// Returns memory for the elements of the chunk `key`, and their room, if they may be stored (step 3).
     ///
     /// # Errors
     /// [`ErrorKind::Array`](crate::ErrorKind::Array) for too little memory.
-    pub fn buffer(&self, nbytes: usize) -> Result<UninitBuffer> {
-        Ok(UninitBuffer::from_pool(&self.pool, nbytes)?)
+    pub fn buffer(&self, key: &Key, nbytes: usize) -> Result<(UninitBuffer, Option<Room<'_, Buffer>>)> {
+        let (room, dropped) = self.memory.make_room(key, nbytes);
+        self.write_to_disk(dropped);
+        match UninitBuffer::from_pool(&self.pool, nbytes) {
+            Some(memory) => Ok((memory, Some(room))),
+            None => Ok((UninitBuffer::new(nbytes)?, Some(room).filter(|_| !self.pool.serves(nbytes)))),
+        }
     }
 
     /// Counts a chunk that was found, or not.
@@ -75,15 +82,28 @@ impl ChunkCache {
         if let Some(found) = self.memory.get(key) {
             return Some(found);
         }
-        let found = Arc::new(self.disk.as_ref()?.get(key, &self.pool)?);
+        let mut room = None;
+        let found = self.disk.as_ref()?.get(key, &mut |nbytes| {
+            let (memory, own) = self.buffer(key, nbytes).ok()?;
+            room = own;
+            Some(memory)
+        });
+        let found = Arc::new(found?);
         self.disk_hits.fetch_add(1, Ordering::Relaxed);
-        self.insert(key, Arc::clone(&found), found.held_nbytes());
+        if let Some(room) = room {
+            drop(room);
+            self.insert(key, Arc::clone(&found), found.held_nbytes());
+        }
         Some(found)
     }
 
     /// Stores elements under `key`. `nbytes` is the size of the memory that they own.
     pub fn insert(&self, key: &Key, elements: Arc<Buffer>, nbytes: usize) {
-        let dropped = self.memory.insert(key, elements, nbytes);
+        self.write_to_disk(self.memory.insert(key, elements, nbytes));
+    }
+
+    /// Step 1, for what memory dropped.
+    fn write_to_disk(&self, dropped: SmallVec<[Dropped<Buffer>; 1]>) {
         let Some(disk) = &self.disk else { return };
         for (key, elements) in dropped {
             disk.insert(&key.to_vec(), &elements);

@@ -18,7 +18,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use zarrow_array::fork::{Mutex, generation};
-use zarrow_array::{Buffer, SlabPool, UninitBuffer};
+use zarrow_array::{Buffer, UninitBuffer};
 
 /// A smaller chunk costs about as much as its bookkeeping.
 const LEAST_NBYTES: usize = 4 << 10;
@@ -113,8 +113,8 @@ impl DiskCache {
         Ok(DiskCache { file: nameless(folder)?, axes, generation: generation(), state, free })
     }
 
-    /// Returns the elements under `key`, in memory of a pool.
-    pub fn get(&self, key: &Key, pool: &SlabPool) -> Option<Buffer> {
+    /// Returns the elements under `key`, in memory that `allocate` returns for their size.
+    pub fn get(&self, key: &Key, allocate: &mut dyn FnMut(usize) -> Option<UninitBuffer>) -> Option<Buffer> {
         if !self.is_own() {
             return None;
         }
@@ -133,7 +133,7 @@ impl DiskCache {
         order.insert(*clock, own);
         let (range, checksum) = (Arc::clone(&entry.range), entry.checksum);
         drop(state);
-        let buffer = self.read(&range, pool).filter(|buffer| crc32c::crc32c(buffer) == checksum);
+        let buffer = self.read(&range, allocate).filter(|buffer| crc32c::crc32c(buffer) == checksum);
         if buffer.is_none() {
             self.forget(&place);
         }
@@ -159,8 +159,12 @@ impl DiskCache {
         drop(dropped);
     }
 
-    fn read(&self, range: &CachedRange, pool: &SlabPool) -> Option<Buffer> {
-        let mut buffer = UninitBuffer::from_pool(pool, usize::try_from(range.nbytes).ok()?).ok()?;
+    fn read(
+        &self,
+        range: &CachedRange,
+        allocate: &mut dyn FnMut(usize) -> Option<UninitBuffer>,
+    ) -> Option<Buffer> {
+        let mut buffer = allocate(usize::try_from(range.nbytes).ok()?)?;
         let (memory, mut filled) = (buffer.as_mut_slice(), 0);
         while filled < memory.len() {
             let at = range.start.saturating_add(filled as u64);
@@ -274,7 +278,7 @@ mod tests {
     }
 
     fn get(disk: &DiskCache, key: &Key) -> Option<Buffer> {
-        disk.get(key, &SlabPool::new(CHUNK, 1 << 20))
+        disk.get(key, &mut |nbytes| UninitBuffer::new(nbytes).ok())
     }
 
     #[test]
