@@ -69,7 +69,7 @@ impl UninitBuffer {
     ///
     /// ```
     /// use zarrow_array::{SlabPool, UninitBuffer};
-    /// let pool = SlabPool::new(100_000, 1 << 20);
+    /// let pool = SlabPool::new(100_000, 10);
     /// let mut first = UninitBuffer::from_pool(&pool, 100_000).unwrap();
     /// let address = first.as_mut_ptr();
     /// drop(first);

@@ -4,7 +4,7 @@
 //! chunks that a cache keeps are often smaller than a huge page, and stay: their memory is always fresh.
 //!
 //! 1. A slab has as many bytes as all slabs before it, but at least four buffers, and at most 16 MiB unless four
-//!    buffers have more. All slabs together have at most the pool's limit.
+//!    buffers have more. All slabs together have at most as many bytes as the most buffers.
 //! 2. Buffers are cut from a slab in order. A thread that cuts one has the kernel provide its pages while it holds the
 //!    lock: two threads that touch a huge page at the same time would each zero one.
 //! 3. A freed buffer is handed out before a new one is cut, the newest first.
@@ -70,12 +70,12 @@ pub(crate) struct SlabMemory {
 }
 
 impl SlabPool {
-    /// Creates a pool for buffers of `buffer_nbytes` bytes, with at most `limit` bytes in slabs. Memory is allocated when
-    /// buffers need it.
+    /// Creates a pool for at most `most` buffers of `buffer_nbytes` bytes. Memory is allocated when buffers need it.
     #[must_use]
-    pub fn new(buffer_nbytes: usize, limit: usize) -> SlabPool {
-        let is_served = (LEAST_NBYTES..HUGE_PAGE).contains(&buffer_nbytes) && buffer_nbytes <= limit;
-        let left = if is_served { limit } else { 0 };
+    pub fn new(buffer_nbytes: usize, most: usize) -> SlabPool {
+        let is_served = (LEAST_NBYTES..HUGE_PAGE).contains(&buffer_nbytes) && most > 0;
+        let left =
+            if is_served { buffer_nbytes.next_multiple_of(HOST_ALIGNMENT).saturating_mul(most) } else { 0 };
         let slabs = Slabs { left, nbytes: 0, newest: None, free: Vec::new(), buffers: 0 };
         SlabPool { buffer_nbytes, is_served, slabs: Arc::new(Mutex::new(slabs)) }
     }
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn buffers_do_not_overlap_and_outlive_the_pool() {
-        let pool = SlabPool::new(NBYTES, usize::MAX);
+        let pool = SlabPool::new(NBYTES, 1_000_000);
         let mut kept: Vec<_> = (0..200).map(|number| filled(&pool, NBYTES, number)).collect();
         for number in (0..200).step_by(3) {
             kept[usize::from(number)] = filled(&pool, NBYTES, number);
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn freed_memory_comes_first_and_other_sizes_from_the_allocator() {
-        let pool = SlabPool::new(NBYTES, usize::MAX);
+        let pool = SlabPool::new(NBYTES, 1_000_000);
         let kept: Vec<_> = (0..30).map(|number| filled(&pool, NBYTES, number)).collect();
         let before = slabs(&pool);
         assert_eq!(before.1, 0);
@@ -213,22 +213,23 @@ mod tests {
     fn slabs_keep_to_the_limit() {
         // Recycled blocks may be larger than a slab.
         drop([9, 17, 31].map(|pages| UninitBuffer::new(pages * HUGE_PAGE).unwrap()));
-        for limit in [0, 10, NBYTES - 1, NBYTES, 5 * NBYTES, 150 * NBYTES, 900 * NBYTES] {
-            let pool = SlabPool::new(NBYTES, limit);
+        for most in [0, 1, 2, 5, 150, 900] {
+            let pool = SlabPool::new(NBYTES, most);
             let kept: Vec<_> = (0..200).map(|number| filled(&pool, NBYTES, number)).collect();
-            assert!(slabs(&pool).0 <= limit);
+            assert!(slabs(&pool).0 <= most * NBYTES.next_multiple_of(HOST_ALIGNMENT));
             drop(kept);
-            assert!(slabs(&pool).1 * NBYTES <= limit && slabs(&pool).1 <= 200);
+            let free = slabs(&pool).1;
+            assert!(free <= most.min(200) && free + 8 >= most.min(200), "{free} of {most}");
         }
         for nbytes in [0, LEAST_NBYTES - 1, HUGE_PAGE, usize::MAX - 7] {
             let pool = SlabPool::new(nbytes, usize::MAX);
-            assert!(pool.memory(nbytes).is_none());
+            assert!(pool.memory(nbytes).is_none() && !pool.serves(nbytes));
         }
     }
 
     #[test]
     fn threads_share_a_pool() {
-        let pool = SlabPool::new(NBYTES, usize::MAX);
+        let pool = SlabPool::new(NBYTES, 1_000_000);
         std::thread::scope(|scope| {
             for thread in 0..4u8 {
                 let pool = &pool;

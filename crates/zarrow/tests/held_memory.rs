@@ -108,6 +108,20 @@ fn a_cache_of_large_chunks_keeps_to_its_limit() {
             assert!(!fits || held > limit / 3, "{held} bytes are held by a cache of {limit}");
             let again = grown_by_reading(&array);
             assert!(again < 1 << 20, "{again} bytes more are held after a second read");
+            // The chunk that was read last is there, however many were read before.
+            for number in (0..count).filter(|_| fits) {
+                let part = Index::Slice {
+                    start: Some((number * chunk) as i64),
+                    stop: Some((number * chunk) as i64 + 5),
+                    step: None,
+                };
+                let part = Selection::new(array.shape(), &[part]).unwrap();
+                let hits = || array.cache_counts().unwrap().hits;
+                drop(array.read(&part).unwrap());
+                let before = hits();
+                drop(array.read(&part).unwrap());
+                assert_eq!(hits(), before + 1, "chunk {number} of {chunk} elements, limit {limit}");
+            }
         }
     }
 }

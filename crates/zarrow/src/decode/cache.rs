@@ -166,6 +166,15 @@ impl<V> Cache<V> {
         (Room { cache: self, nbytes }, dropped)
     }
 
+    /// Drops the oldest entry, and returns it.
+    pub fn pop_oldest(&self) -> Option<Dropped<V>> {
+        let (mut dropped, mut replaced) = (SmallVec::new(), SmallVec::new());
+        let mut state = self.state.lock();
+        self.drop_one(&mut state, &mut dropped, &mut replaced);
+        drop(state);
+        dropped.pop()
+    }
+
     /// Drops the oldest entries until `nbytes` more bytes fit. `replaced` gets values to free without the lock.
     fn drop_oldest(
         &self,
@@ -174,18 +183,28 @@ impl<V> Cache<V> {
         dropped: &mut SmallVec<[Dropped<V>; 1]>,
         replaced: &mut SmallVec<[Arc<V>; 1]>,
     ) {
-        let State { entries, order, leaving, nbytes: sum, reserved, .. } = state;
-        while sum.saturating_add(*reserved) > self.limit - nbytes
-            && let Some((_, oldest)) = order.pop_first()
-        {
-            if let Some(entry) = entries.remove(&oldest) {
-                *sum -= entry.nbytes;
-                if self.is_in_front && leaving.try_reserve(1).is_ok() {
-                    replaced.extend(leaving.insert(Arc::clone(&oldest), Arc::clone(&entry.value)));
-                }
-                dropped.push((oldest, entry.value));
+        while state.nbytes.saturating_add(state.reserved) > self.limit - nbytes
+            && self.drop_one(state, dropped, replaced)
+        {}
+    }
+
+    /// Drops the oldest entry; returns whether there was one.
+    fn drop_one(
+        &self,
+        state: &mut State<V>,
+        dropped: &mut SmallVec<[Dropped<V>; 1]>,
+        replaced: &mut SmallVec<[Arc<V>; 1]>,
+    ) -> bool {
+        let State { entries, order, leaving, nbytes: sum, .. } = state;
+        let Some((_, oldest)) = order.pop_first() else { return false };
+        if let Some(entry) = entries.remove(&oldest) {
+            *sum -= entry.nbytes;
+            if self.is_in_front && leaving.try_reserve(1).is_ok() {
+                replaced.extend(leaving.insert(Arc::clone(&oldest), Arc::clone(&entry.value)));
             }
+            dropped.push((oldest, entry.value));
         }
+        true
     }
 
     /// Forgets a dropped entry, which the cache behind has now.

@@ -3,8 +3,8 @@
 //! 1. A chunk that memory drops goes to the disk, and one that is found there comes back to memory. Memory forgets it
 //!    only when the disk has it.
 //! 2. A chunk that is too large for memory goes to the disk at once.
-//! 3. Chunks are decoded to slabs, which stay allocated, after older ones have made room. Slabs are full while other
-//!    threads still copy dropped chunks: then a chunk is decoded to other memory, and not stored.
+//! 3. Chunks are decoded to slabs, which stay allocated, after older ones have made room. If the slabs are full, older
+//!    ones are dropped. Other threads may still copy these: then a chunk is decoded to other memory, and not stored.
 
 use crate::decode::cache::{Cache, Dropped, Key, Room};
 use crate::decode::disk_cache::DiskCache;
@@ -25,6 +25,8 @@ pub struct CacheCounts {
     pub disk_hits: u64,
 }
 
+/// Chunks that are dropped for one, in search of memory that no other thread uses.
+const MOST_DROPPED: usize = 4;
 /// Bytes of an entry beside its elements, with many axes.
 const ENTRY_NBYTES: usize = 640;
 
@@ -47,7 +49,7 @@ impl ChunkCache {
         let memory = if disk.is_some() { Cache::in_front(limit) } else { Cache::new(limit) };
         let chunk_nbytes = chunk_nbytes.unwrap_or(0);
         let entries = limit / chunk_nbytes.saturating_add(ENTRY_NBYTES);
-        let pool = SlabPool::new(chunk_nbytes, entries.saturating_mul(chunk_nbytes));
+        let pool = SlabPool::new(chunk_nbytes, entries);
         ChunkCache { memory, pool, disk, hits, misses, disk_hits }
     }
 
@@ -58,10 +60,16 @@ impl ChunkCache {
     pub fn buffer(&self, key: &Key, nbytes: usize) -> Result<(UninitBuffer, Option<Room<'_, Buffer>>)> {
         let (room, dropped) = self.memory.make_room(key, nbytes);
         self.write_to_disk(dropped);
-        match UninitBuffer::from_pool(&self.pool, nbytes) {
-            Some(memory) => Ok((memory, Some(room))),
-            None => Ok((UninitBuffer::new(nbytes)?, Some(room).filter(|_| !self.pool.serves(nbytes)))),
+        if !self.pool.serves(nbytes) {
+            return Ok((UninitBuffer::new(nbytes)?, Some(room)));
         }
+        for _ in 0..MOST_DROPPED {
+            if let Some(memory) = UninitBuffer::from_pool(&self.pool, nbytes) {
+                return Ok((memory, Some(room)));
+            }
+            self.write_to_disk(self.memory.pop_oldest().into_iter().collect());
+        }
+        Ok((UninitBuffer::new(nbytes)?, None))
     }
 
     /// Counts a chunk that was found, or not.
