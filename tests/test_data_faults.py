@@ -360,7 +360,8 @@ def test_memory_is_lent_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ring = buffers.Ring(64, 3)
     views: list[tuple[Any, int]] = []
     for number in range(3000):
-        array = ring.array((4, 4), np.dtype("i4"))
+        # Less than half of a piece comes from elsewhere.
+        array = ring.array((4 if rng.integers(3) else 1, 4), np.dtype("i4"))
         array[...] = number
         kind = rng.integers(6)
         view: Any = (
@@ -377,6 +378,20 @@ def test_memory_is_lent_once(monkeypatch: pytest.MonkeyPatch) -> None:
             views.pop(rng.integers(len(views)))
         del view
         assert all((np.asarray(view) == number).all() for view, number in views)
+
+
+def test_a_short_read_leaves_the_pieces_to_others() -> None:
+    ring = buffers.Ring(1000, 3)
+    whole = ring.array((250,), np.dtype("i4"))
+    address = whole.ctypes.data
+    del whole
+    short = ring.array((100,), np.dtype("i4"))
+    assert ring.array((250,), np.dtype("i4")).ctypes.data == address
+    assert short.ctypes.data != address
+    own: list[int] = []
+    chosen = buffers.Ring(1000, 3, lambda nbytes: own.append(nbytes) or np.empty(nbytes, "u1"))
+    chosen.array((100,), np.dtype("i4"))
+    assert own == [1000], "memory that the user allocates has one size"
 
 
 def rectilinear(values: Any, edges: list[list[int]]) -> zarrow.Array:

@@ -41,6 +41,7 @@ def test_columns_of_a_table_are_opened_together(bucket: Bucket, tmp_path: Path) 
     bucket.expect(lambda: found.append(group.to_pandas()), 5)
     pandas.testing.assert_frame_equal(found[0], FRAME)
     bucket.expect(lambda: group.to_arrow(["number3", "kind1", "maybe2"]), 2)
+    assert group.to_pandas(["/kind2/"]).iloc[:, 0].tolist() == FRAME["kind2"].tolist()
 
 
 @in_few_round_trips(counted_bucket)
@@ -64,6 +65,20 @@ def test_the_fields_of_a_plan_are_opened_together(bucket: Bucket, tmp_path: Path
     assert [part.tolist() for part in first] == [[at, at + 1, at + 2, at + 3] for at in range(12)]
     with pytest.raises(zarrow.errors.NotFoundError, match="no field 'a99'"):
         data.Plan(group, 4, fields=["a1", "a99"])
+
+
+@in_few_round_trips(counted_bucket)
+def test_members_are_named_as_in_a_lookup(bucket: Bucket, tmp_path: Path) -> None:
+    store = zarrow.CloudStore(bucket.url("names"), storage_options=bucket.options)
+    for place in (store, tmp_path / "names"):
+        zarrow.save(place, {"g": {"b": np.arange(3), "a": {"c": np.arange(4)}}})
+        group = zarrow.open_group(place)["g"]._without_consolidated()
+        paths = [node.path for node in group._get_each(["b", "", "/a/c/", "b", "a"])]
+        assert paths == ["g/b", "g", "g/a/c", "g/b", "g/a"]
+        with pytest.raises(zarrow.errors.NotFoundError, match="missing"):
+            group._get_each(["b", "missing", "a//../b"])
+        with pytest.raises(zarrow.errors.InvalidKeyError):
+            group._get_each(["b", "a/../b", "missing"])
 
 
 def test_members_of_a_folder_are_in_the_order_of_their_names(tmp_path: Path) -> None:

@@ -58,7 +58,8 @@ struct Cut {
     _slab: Arc<Recycled>,
 }
 
-// SAFETY: a `Cut` is the only access to its part of the slab, and the slab may move to another thread.
+// SAFETY: a `Cut` gives no access to its memory, and the slab may move to another thread. Its buffer has the only access:
+// the copy in the list of freed buffers is made when the buffer is dropped.
 unsafe impl Send for Cut {}
 
 /// The memory of a buffer in use. Dropping it returns the memory to the pool (step 3).

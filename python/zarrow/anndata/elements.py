@@ -59,9 +59,9 @@ class Batch:
     def open_members(self, table: Group, columns: Mapping[str, Array | Group]) -> None:
         """Open the arrays of the columns that are groups, with one round of requests."""
         paths = [
-            f"{name}/{member}"
-            for name, node in columns.items()
-            if isinstance(node, Group)
+            f"{node.path.removeprefix(table.path).lstrip('/')}/{member}"
+            for node in columns.values()
+            if isinstance(node, Group) and not node._is_consolidated()
             for member in _MEMBERS.get(encoding_of(node), ())
         ]
         # A missing one raises its error when its column is read.
@@ -231,7 +231,7 @@ def _table(group: Group, batch: Batch, columns: Sequence[str] | None) -> Made:
     wanted = names if index is None else [*names, index]
     nodes = dict(zip(wanted, group._get_each(wanted), strict=True))
     for name, node in nodes.items():
-        if name in names and index is not None and isinstance(node, Array) and len(node.shape) != 1:
+        if index is not None and isinstance(node, Array) and len(node.shape) != 1 and name in names:
             raise _malformed(group, f"column {name!r} has the shape {node.shape}, expected one axis")
     batch.open_members(group, nodes)
     made = {name: plan(nodes[name], batch) for name in names}

@@ -58,7 +58,7 @@ class Ring:
         if not nbytes:
             return np.empty(shape, dtype)
         # A first batch alone, or the end of an epoch: a piece would be another one that the kernel provides.
-        if self._allocate is _recycled and nbytes <= self._nbytes // 2:
+        if self._allocate is _recycled and 2 * nbytes < self._nbytes:
             return _recycled(nbytes).view(dtype).reshape(shape)
         try:
             memory = self._free.popleft()

@@ -4,7 +4,7 @@
 //! library that released the GIL and then calls us: for a batch of a stream, or to drop borrowed memory. Only
 //! Python itself knows then.
 //!
-//! A thread that waits for the GIL while the interpreter ends never gets it: see [`exit`].
+//! A thread that waits for the GIL while the interpreter ends never gets it: see [`interpreter_exit`].
 
 use crate::python::interpreter_exit;
 use pyo3::ffi;

@@ -9,7 +9,7 @@
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use zarrow_array::fork::Mutex;
+use zarrow_array::fork::{Mutex, MutexGuard, generation};
 
 /// A chunk's location and version.
 pub type Key = Vec<u64>;
@@ -34,8 +34,9 @@ struct State<V> {
     /// Dropped entries that the cache behind does not have yet.
     leaving: HashMap<Arc<[u64]>, Arc<V>>,
     nbytes: usize,
-    /// Bytes of the [`Room`]s.
+    /// Bytes of the [`Room`]s of this process.
     reserved: usize,
+    generation: u64,
     clock: u64,
 }
 
@@ -43,11 +44,15 @@ struct State<V> {
 pub struct Room<'a, V> {
     cache: &'a Cache<V>,
     nbytes: usize,
+    generation: u64,
 }
 
 impl<V> Drop for Room<'_, V> {
     fn drop(&mut self) {
-        self.cache.state.lock().reserved -= self.nbytes;
+        let mut state = self.cache.state();
+        if state.generation == self.generation {
+            state.reserved -= self.nbytes;
+        }
     }
 }
 
@@ -66,6 +71,7 @@ impl<V> Default for State<V> {
             leaving: HashMap::new(),
             nbytes: 0,
             reserved: 0,
+            generation: generation(),
             clock: 0,
         }
     }
@@ -111,9 +117,9 @@ impl<V> Cache<V> {
         Some(Arc::clone(&entry.value))
     }
 
-    /// Stores `value` under `key`, if it fits the limit beside the values that are being made, and there is memory for the
-    /// entry. `nbytes` is the size of
-    /// the memory that `value` owns. Returns the dropped entries: older ones, or the new one.
+    /// Stores `value` under `key`, if it fits the limit beside the values that are being made, and there is memory for
+    /// the entry. `nbytes` is the size of the memory that `value` owns. Returns the dropped entries: older ones, or the
+    /// new one.
     pub fn insert(&self, key: &Key, value: Arc<V>, nbytes: usize) -> SmallVec<[Dropped<V>; 1]> {
         let nbytes = nbytes.saturating_add(Self::overhead(key));
         let mut dropped = SmallVec::new();
@@ -122,7 +128,7 @@ impl<V> Cache<V> {
             dropped.push((key.as_slice().into(), value));
             return dropped;
         }
-        let mut state = self.state.lock();
+        let mut state = self.state();
         // Older ones go first, so that the limit holds at every moment.
         self.drop_oldest(&mut state, nbytes, &mut dropped, &mut replaced);
         let State { entries, order, nbytes: sum, reserved, clock, .. } = &mut *state;
@@ -151,19 +157,29 @@ impl<V> Cache<V> {
         dropped
     }
 
-    /// Makes room for an entry under `key` with `nbytes` bytes before its value is made, if it fits the limit. Also returns
-    /// the dropped entries.
-    pub fn make_room(&self, key: &Key, nbytes: usize) -> (Room<'_, V>, SmallVec<[Dropped<V>; 1]>) {
+    /// Makes room for an entry under `key` with `nbytes` bytes before its value is made. `None` if it does not fit the limit
+    /// beside the values that are being made: then nothing is dropped. Also returns the dropped entries.
+    pub fn make_room(&self, key: &Key, nbytes: usize) -> (Option<Room<'_, V>>, SmallVec<[Dropped<V>; 1]>) {
         let nbytes = nbytes.saturating_add(Self::overhead(key));
         let (mut dropped, mut replaced) = (SmallVec::new(), SmallVec::new());
-        if nbytes > self.limit {
-            return (Room { cache: self, nbytes: 0 }, dropped);
+        let mut state = self.state();
+        if nbytes > self.limit.saturating_sub(state.reserved) {
+            return (None, dropped);
         }
-        let mut state = self.state.lock();
         self.drop_oldest(&mut state, nbytes, &mut dropped, &mut replaced);
         state.reserved += nbytes;
+        let room = Room { cache: self, nbytes, generation: state.generation };
         drop(state);
-        (Room { cache: self, nbytes }, dropped)
+        (Some(room), dropped)
+    }
+
+    /// Locks the state. The rooms of a parent's threads do not exist in a forked child.
+    fn state(&self) -> MutexGuard<'_, State<V>> {
+        let mut state = self.state.lock();
+        if state.generation != generation() {
+            (state.generation, state.reserved) = (generation(), 0);
+        }
+        state
     }
 
     /// Drops the oldest entry, and returns it.
@@ -235,6 +251,33 @@ mod tests {
         assert_eq!(cache.get(&vec![3]).as_deref(), Some(&33));
         assert_eq!(cache.get(&vec![0]).as_deref(), None);
         assert!(cache.state.lock().nbytes <= cache.limit);
+    }
+
+    #[test]
+    fn rooms_count_towards_the_limit() {
+        let each = Cache::<u64>::overhead(&[0]) + 30;
+        let cache = Cache::new(3 * each);
+        for key in 0..3u64 {
+            cache.insert(&vec![key], Arc::new(key), 30);
+        }
+        let (first, dropped) = cache.make_room(&vec![3], 30);
+        assert!(first.is_some() && dropped.len() == 1 && cache.get(&vec![0]).is_none());
+        let (rest, dropped) = cache.make_room(&vec![4], 2 * each);
+        assert!(rest.is_none() && dropped.is_empty(), "what does not fit beside a room drops nothing");
+        assert_eq!(cache.insert(&vec![5], Arc::new(5), 30).len(), 1);
+        assert!(cache.get(&vec![1]).is_none() && cache.get(&vec![5]).is_some());
+        drop(first);
+        assert!(cache.insert(&vec![6], Arc::new(6), 30).is_empty());
+        let (mut all, _) = cache.make_room(&vec![7], 3 * each - Cache::<u64>::overhead(&[0]));
+        assert!(all.is_some() && cache.insert(&vec![8], Arc::new(8), 30)[0].0[..] == [8]);
+        assert_eq!(cache.state().nbytes, 0);
+        // A forked child has the rooms of its parent no more.
+        let parent = generation().wrapping_sub(1);
+        all.as_mut().unwrap().generation = parent;
+        cache.state.lock().generation = parent;
+        assert_eq!(cache.state().reserved, 0);
+        drop(all);
+        assert_eq!(cache.state().reserved, 0);
     }
 
     #[test]

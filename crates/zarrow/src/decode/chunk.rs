@@ -17,7 +17,7 @@ use crate::codec::{
     Chain, Codecs, Input, Layout, Output, Swap, Worker, decode, decode_elements, decode_range,
     wrong_elements_size,
 };
-use crate::decode::cache::{Key, Room};
+use crate::decode::cache::Key;
 use crate::decode::chunk_cache::ChunkCache;
 use crate::decode::range::{read_range, small_span, span};
 use crate::decode::shard_share::Share;
@@ -68,13 +68,6 @@ impl<'a> Slot<'a> {
         let found = self.kept.clone().or_else(|| self.cache.get(&self.key));
         self.cache.count(found.is_some());
         found
-    }
-
-    fn keep(&self, buffer: Buffer, room: Room<'_, Buffer>) -> Arc<Buffer> {
-        let (nbytes, buffer) = (buffer.held_nbytes(), Arc::new(buffer));
-        drop(room);
-        self.cache.insert(&self.key, Arc::clone(&buffer), nbytes);
-        buffer
     }
 
     /// The slot of the inner chunk `number`.
@@ -232,14 +225,10 @@ impl Chunk<'_> {
             let buffer = match self.cached(slot) {
                 Some(buffer) => buffer,
                 None => {
-                    let (mut memory, room) = slot.cache.buffer(&slot.key, nbytes)?;
+                    let (mut memory, place) = slot.cache.buffer(&slot.key, nbytes)?;
                     decode_elements(input.load(limit, encoded)?, memory.as_mut_slice(), codecs)?;
                     // SAFETY: a decoder that returns without an error has written every byte of `Output::Exact`.
-                    let buffer = unsafe { memory.assume_init() };
-                    match room {
-                        Some(room) => slot.keep(buffer, room),
-                        None => Arc::new(buffer),
-                    }
+                    slot.cache.store(&slot.key, unsafe { memory.assume_init() }, place)
                 }
             };
             let source = Source { bytes: &buffer, origin: 0, strides: &strides, swap };

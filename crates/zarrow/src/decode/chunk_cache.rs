@@ -4,11 +4,13 @@
 //!    only when the disk has it.
 //! 2. A chunk that is too large for memory goes to the disk at once.
 //! 3. Chunks are decoded to slabs, which stay allocated, after older ones have made room. If the slabs are full, older
-//!    ones are dropped. Other threads may still copy these: then a chunk is decoded to other memory, and not stored.
+//!    ones are dropped. Other threads may still copy these: then a chunk is decoded to other memory, and goes to the disk.
+//!    Chunks that are being decoded so take a part of the limit. A cache of few chunks has no slabs.
 
 use crate::decode::cache::{Cache, Dropped, Key, Room};
 use crate::decode::disk_cache::DiskCache;
 use crate::error::Result;
+use crate::pool::num_threads;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,10 +27,22 @@ pub struct CacheCounts {
     pub disk_hits: u64,
 }
 
-/// Chunks that are dropped for one, in search of memory that no other thread uses.
-const MOST_DROPPED: usize = 4;
+/// The least number of chunks for each reading thread in a cache with slabs.
+const LEAST_OF_EACH_THREAD: usize = 8;
+/// Threads of callers, which read beside the pool.
+const CALLERS: usize = 2;
+/// The most chunks that are dropped to free memory for one: other threads may still copy a dropped chunk.
+const MOST_DROPPED: usize = 2;
 /// Bytes of an entry beside its elements, with many axes.
 const ENTRY_NBYTES: usize = 640;
+
+/// Where the elements of a chunk are stored.
+pub enum Place<'a> {
+    /// In memory, in room that was made for them.
+    Memory(Option<Room<'a, Buffer>>),
+    /// On the disk, if there is a cache on the disk.
+    Disk,
+}
 
 /// Decoded chunks.
 #[derive(Debug)]
@@ -49,27 +63,47 @@ impl ChunkCache {
         let memory = if disk.is_some() { Cache::in_front(limit) } else { Cache::new(limit) };
         let chunk_nbytes = chunk_nbytes.unwrap_or(0);
         let entries = limit / chunk_nbytes.saturating_add(ENTRY_NBYTES);
-        let pool = SlabPool::new(chunk_nbytes, entries);
+        let is_large = entries / LEAST_OF_EACH_THREAD >= num_threads() + CALLERS;
+        let pool = SlabPool::new(chunk_nbytes, if is_large { entries } else { 0 });
         ChunkCache { memory, pool, disk, hits, misses, disk_hits }
     }
 
-    /// Returns memory for the elements of the chunk `key`, and their room, if they may be stored (step 3).
+    /// Returns memory for the elements of the chunk `key`, and their place in the cache (step 3).
     ///
     /// # Errors
     /// [`ErrorKind::Array`](crate::ErrorKind::Array) for too little memory.
-    pub fn buffer(&self, key: &Key, nbytes: usize) -> Result<(UninitBuffer, Option<Room<'_, Buffer>>)> {
+    pub fn buffer(&self, key: &Key, nbytes: usize) -> Result<(UninitBuffer, Place<'_>)> {
+        if !self.pool.serves(nbytes) {
+            return Ok((UninitBuffer::new(nbytes)?, Place::Memory(None)));
+        }
         let (room, dropped) = self.memory.make_room(key, nbytes);
         self.write_to_disk(dropped);
-        if !self.pool.serves(nbytes) {
-            return Ok((UninitBuffer::new(nbytes)?, Some(room)));
-        }
-        for _ in 0..MOST_DROPPED {
-            if let Some(memory) = UninitBuffer::from_pool(&self.pool, nbytes) {
-                return Ok((memory, Some(room)));
+        for attempt in 0..=MOST_DROPPED {
+            if room.is_none() {
+                break;
             }
-            self.write_to_disk(self.memory.pop_oldest().into_iter().collect());
+            if let Some(memory) = UninitBuffer::from_pool(&self.pool, nbytes) {
+                return Ok((memory, Place::Memory(room)));
+            }
+            if attempt < MOST_DROPPED {
+                self.write_to_disk(self.memory.pop_oldest().into_iter().collect());
+            }
         }
-        Ok((UninitBuffer::new(nbytes)?, None))
+        Ok((UninitBuffer::new(nbytes)?, Place::Disk))
+    }
+
+    /// Stores the elements of a chunk at a place that [`buffer`](ChunkCache::buffer) returned.
+    pub fn store(&self, key: &Key, elements: Buffer, place: Place<'_>) -> Arc<Buffer> {
+        let (nbytes, elements) = (elements.held_nbytes(), Arc::new(elements));
+        match (place, &self.disk) {
+            (Place::Memory(room), _) => {
+                drop(room);
+                self.write_to_disk(self.memory.insert(key, Arc::clone(&elements), nbytes));
+            }
+            (Place::Disk, Some(disk)) => disk.insert(key, &elements),
+            (Place::Disk, None) => {}
+        }
+        elements
     }
 
     /// Counts a chunk that was found, or not.
@@ -90,24 +124,15 @@ impl ChunkCache {
         if let Some(found) = self.memory.get(key) {
             return Some(found);
         }
-        let mut room = None;
+        let mut place = Place::Disk;
         let found = self.disk.as_ref()?.get(key, &mut |nbytes| {
             let (memory, own) = self.buffer(key, nbytes).ok()?;
-            room = own;
+            place = own;
             Some(memory)
         });
-        let found = Arc::new(found?);
+        let found = found?;
         self.disk_hits.fetch_add(1, Ordering::Relaxed);
-        if let Some(room) = room {
-            drop(room);
-            self.insert(key, Arc::clone(&found), found.held_nbytes());
-        }
-        Some(found)
-    }
-
-    /// Stores elements under `key`. `nbytes` is the size of the memory that they own.
-    pub fn insert(&self, key: &Key, elements: Arc<Buffer>, nbytes: usize) {
-        self.write_to_disk(self.memory.insert(key, elements, nbytes));
+        Some(self.store(key, found, place))
     }
 
     /// Step 1, for what memory dropped.

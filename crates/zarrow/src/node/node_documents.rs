@@ -130,7 +130,7 @@ fn limit_of(name: &str, limits: &MetadataLimits) -> u64 {
     }
 }
 
-/// Reads the metadata of the nodes at `paths`, directly below a group of this version, with one round of requests.
+/// Reads the metadata of the nodes at `paths`, below a group of this version, with one round of requests.
 ///
 /// Below a group of version 3, one document is requested per node: a path without `zarr.json` is likely not a node,
 /// and rarely one of version 2. Below a group of version 2 most nodes are arrays.

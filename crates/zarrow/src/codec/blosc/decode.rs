@@ -11,7 +11,7 @@ use crate::codec::bytes_to_bytes::lz4;
 use crate::codec::failure::Failure;
 use crate::codec::{Codecs, Scratch};
 
-/// A piece with more bytes than this for each stored byte has long matches.
+/// A piece has long matches if the wanted bytes are more than this for each stored byte.
 const LONG_MATCHES: usize = 8;
 
 impl Frame<'_> {

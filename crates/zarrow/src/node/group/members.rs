@@ -1,7 +1,6 @@
 //! The nodes below a group.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::NodeMetadata;
 use crate::node::absent::explained;
 use crate::node::any::{Members, Node, node, node_with_document};
 use crate::node::array::Array;
@@ -80,17 +79,26 @@ impl Group {
         if self.is_consolidated() || self.store.remote().is_none() {
             return Ok(allocation::collected(paths.iter().map(|path| self.get(path.as_ref())))?);
         }
-        let place = |error: Error| error.in_array(self.store.name(), &self.path);
-        let below = paths.iter().map(|path| normalize_path(path.as_ref()).map_err(place));
-        let below: Vec<String> = allocation::try_collected(below)?;
-        let paths: Vec<String> = allocation::collected(below.iter().map(|below| join(&self.path, below)))?;
+        // Documents are requested of the paths that name a node below.
+        let mut below = Vec::new();
+        for path in paths {
+            if let Ok(path) = normalize_path(path.as_ref())
+                && !path.is_empty()
+            {
+                below.try_push(join(&self.path, &path))?;
+            }
+        }
         let limits = &self.options.limits.metadata;
-        let metadata = read_each(&*self.store, &paths, self.zarr_format(), limits);
-        let open = |(path, metadata): (String, Result<NodeMetadata>)| {
-            let metadata = metadata.map_err(|error| error.in_array(self.store.name(), &path))?;
-            node_with_document(&self.store, path, metadata, &self.options)
+        let mut found = below.iter().zip(read_each(&*self.store, &below, self.zarr_format(), limits));
+        let open = |path: &P| match normalize_path(path.as_ref()) {
+            Ok(path) if !path.is_empty() => {
+                let Some((path, metadata)) = found.next() else { return self.get(&path) };
+                let metadata = metadata.map_err(|error| error.in_array(self.store.name(), path))?;
+                node_with_document(&self.store, path.clone(), metadata, &self.options)
+            }
+            _ => self.get(path.as_ref()),
         };
-        Ok(allocation::collected(paths.into_iter().zip(metadata).map(open))?)
+        Ok(allocation::collected(paths.iter().map(open))?)
     }
 
     /// As [`get_each`](Group::get_each), for names typed by a person: see [`get_named`](Group::get_named).

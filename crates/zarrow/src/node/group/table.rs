@@ -35,12 +35,15 @@ impl Group {
     /// Returns the columns of these members. Unless they are `chosen`, scalars and groups that represent no array are
     /// left out.
     fn columns(&self, nodes: Members, chosen: bool) -> Result<Vec<Column>> {
-        // The members of all groups are requested together.
+        // The members of all groups are requested together, unless a group has their metadata.
         let mut paths = Vec::new();
-        for (name, node) in &nodes {
-            if let Ok(Node::Group(group)) = node {
+        for (_, node) in &nodes {
+            if let Ok(Node::Group(group)) = node
+                && !group.is_consolidated()
+            {
+                let below = group.path().strip_prefix(self.path()).unwrap_or_default();
                 let members = EncodedArray::member_names(group).into_iter().flatten();
-                paths.try_extend(members.map(|member| join(name, member)))?;
+                paths.try_extend(members.map(|member| join(below.trim_start_matches('/'), member)))?;
             }
         }
         let mut members = self.get_each(&paths)?.into_iter();
@@ -49,11 +52,17 @@ impl Group {
             let column = match node? {
                 Node::Array(array) if !chosen && array.shape().is_empty() => continue,
                 Node::Array(array) => Column::new(&name, array),
-                Node::Group(group) => match EncodedArray::from_members(&group, &mut members)? {
-                    Some(array) => Column::encoded(&name, &group, array),
-                    None if chosen => Err(Column::no_array(&group)),
-                    None => continue,
-                },
+                Node::Group(group) => {
+                    let array = match group.is_consolidated() {
+                        true => EncodedArray::from_group(&group)?,
+                        false => EncodedArray::from_members(&group, &mut members)?,
+                    };
+                    match array {
+                        Some(array) => Column::encoded(&name, &group, array),
+                        None if chosen => Err(Column::no_array(&group)),
+                        None => continue,
+                    }
+                }
             };
             found.try_push(column?)?;
         }
