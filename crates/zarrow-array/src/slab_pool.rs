@@ -4,7 +4,7 @@
 //! chunks that a cache keeps are often smaller than a huge page, and stay: their memory is always fresh.
 //!
 //! 1. A slab has as many bytes as all slabs before it, but at least four buffers, and at most 16 MiB unless four
-//!    buffers have more. All slabs together have at most as many bytes as the most buffers.
+//!    buffers have more. All slabs together hold at most `most` buffers.
 //! 2. Buffers are cut from a slab in order. A thread that cuts one has the kernel provide its pages while it holds the
 //!    lock: two threads that touch a huge page at the same time would each zero one.
 //! 3. A freed buffer is handed out before a new one is cut, the newest first.

@@ -5,7 +5,7 @@
 //! 2. A chunk that is too large for memory goes to the disk at once.
 //! 3. Chunks are decoded to slabs, which stay allocated, after older ones have made room. If the slabs are full, older
 //!    ones are dropped. Other threads may still copy these: then a chunk is decoded to other memory, and goes to the disk.
-//!    Chunks that are being decoded so take a part of the limit. A cache of few chunks has no slabs.
+//!    So chunks that are being decoded take a part of the limit. A cache of few chunks has no slabs.
 
 use crate::decode::cache::{Cache, Dropped, Key, Room};
 use crate::decode::disk_cache::DiskCache;

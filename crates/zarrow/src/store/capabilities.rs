@@ -1,5 +1,5 @@
 //! Capabilities of a store's folder and its file system, shared with the stores of its subtrees. They are determined
-//! when a write first needs them, or a read of cached chunks.
+//! when a write first needs them; readers never do.
 
 use crate::store::flock_call::has_flock;
 use crate::store::system_calls::{fstat, fstatfs};

@@ -4,7 +4,7 @@
 //! the working folder has no effect. Symbolic links are followed, as users expect after spreading data over disks.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::capabilities::Capabilities;
+use crate::store::capabilities::{Capabilities, is_local};
 use crate::store::dangling_link::dangling_link;
 use crate::store::folder_entries::each_entry;
 use crate::store::system_calls;
@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use zarrow_array::allocation::{self, Grow};
+use zarrow_array::fork::OnceCell;
 
 /// Store in a folder: its files are the values.
 ///
@@ -40,6 +41,8 @@ pub struct FilesystemStore {
     /// Path from the folder opened by its path to this folder.
     prefix: String,
     system: Arc<Capabilities>,
+    /// The folder's device, if its file system is local to this machine.
+    local_device: OnceCell<Option<u64>>,
 }
 
 impl FilesystemStore {
@@ -57,7 +60,8 @@ impl FilesystemStore {
         match system_calls::open(path.as_ref(), flags, Mode::empty()) {
             Ok(folder) => {
                 let (prefix, system) = (String::new(), Arc::default());
-                Ok(FilesystemStore { folder, name, path: place, prefix, system })
+                let local_device = OnceCell::new();
+                Ok(FilesystemStore { folder, name, path: place, prefix, system, local_device })
             }
             Err(Errno::NOENT | Errno::NOTDIR) => Err(Error::from(ErrorKind::NotFound).in_array(&name, "")),
             Err(error) => Err(Error::from(io(error)).in_array(&name, "")),
@@ -89,6 +93,7 @@ impl FilesystemStore {
             path: self.path.join(prefix),
             prefix: join(&self.prefix, prefix),
             system: Arc::clone(&self.system),
+            local_device: OnceCell::new(),
         }
     }
 
@@ -182,13 +187,14 @@ impl Store for FilesystemStore {
     fn version_without_opening(&self, key: &str) -> Result<Option<[u64; 4]>> {
         check_key(key)?;
         // Other file systems may know an old version until the file is opened.
-        self.system.origin(self.root());
-        if !self.system.is_local(&self.folder) {
-            return Ok(None);
-        }
+        let device = self.local_device.get_or_make(|| {
+            let stat = system_calls::fstat(&self.folder).ok().filter(|_| is_local(&self.folder))?;
+            Some(stat.st_dev)
+        });
+        let Some(device) = *device else { return Ok(None) };
         // Opening the value gives the errors.
         let stat = system_calls::statat(&self.folder, key, AtFlags::empty()).ok();
-        Ok(stat.filter(|stat| self.system.has(stat)).and_then(|stat| cache_version(&stat)))
+        Ok(stat.filter(|stat| stat.st_dev == device).and_then(|stat| cache_version(&stat)))
     }
 
     /// The store keeps the folder open, even if it is moved.
