@@ -47,7 +47,7 @@ pub use foreign::ForeignMemory;
 pub use memory::set_reclaim;
 pub use rates::{Mean, Rates};
 pub use read::{in_stream, read, read_many};
-pub use route::{DecompressedBy, Explanation, Route, Share, explain};
+pub use route::{DecompressedBy, Explanation, Route, explain};
 pub use split::{Alike, Split, split};
 pub use stream::Stream;
 pub use tensor::DeviceTensor;

@@ -10,8 +10,7 @@
 //!
 //! By its route, [`read`] lets the device decompress instead: [`decompress`](crate::decompress).
 
-use crate::decompress::batch::{self, Done};
-use crate::decompress::decompressor;
+use crate::decompress::{Done, batch, decompressor};
 use crate::device::Device;
 use crate::driver::status::INVALID_HANDLE;
 use crate::error::{Error, Result};

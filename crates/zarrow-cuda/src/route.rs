@@ -149,7 +149,7 @@ impl fmt::Display for Milliseconds {
 
 /// Assignment of a read's chunks to the device: evenly spread, so that both sides always have work (step 3).
 #[derive(Debug)]
-pub struct Share {
+pub(crate) struct Share {
     format: Option<Format>,
     on_device: AtomicU64,
     chunks: u64,
@@ -169,8 +169,7 @@ struct Assumed {
 
 impl Share {
     /// Assigns all chunks to the device, of any size.
-    #[must_use]
-    pub fn all(array: &Array) -> Share {
+    pub(crate) fn all(array: &Array) -> Share {
         let format = Compressor::from_array(array).and_then(|compressor| compressor.format);
         Share::new(format, 1, 1)
     }

@@ -28,9 +28,8 @@ use zarrow::{
     Array, ArrayBuilder, Error as ZarrError, Existing, Index, Number, OpenOptions, Selection, Values,
     create_array,
 };
-use zarrow_cuda::decompress::batch::{self, Done};
-use zarrow_cuda::decompress::decompressor;
-use zarrow_cuda::{DeviceTensor, Error, Result, Route, Share, read};
+use zarrow_cuda::decompress::Done;
+use zarrow_cuda::{DeviceTensor, Error, Result, Route, read};
 
 /// One test at a time, since they count copied bytes, and inject failures.
 fn alone() -> MutexGuard<'static, ()> {
@@ -204,37 +203,25 @@ fn chunks_decoded_by_the_host_are_copied_as_elements() {
     assert_eq!(found, elements);
 }
 
-/// Uncompressed chunks are placed directly from their bodies, unless they are misaligned for their elements.
+/// Chunks that the host decoded and cached before are copied as elements, and not decompressed again.
 #[test]
-fn raw_bodies_are_placed() {
+fn cached_chunks_are_copied_as_elements() {
     let _alone = alone();
-    for (is_checked, landed) in [(false, 16), (true, 8)] {
-        let compressors =
-            if is_checked { vec![CodecMetadata::new("crc32c", Default::default())] } else { vec![] };
-        let metadata = ArrayBuilder::new([48, 10], Number::UInt64)
-            .chunk_shape([3, 10])
-            .shard_shape([48, 10])
-            .compressors(compressors)
-            .build()
-            .unwrap();
-        let store = Arc::new(MemoryStore::default());
-        let array =
-            create_array(Arc::clone(&store) as _, "", metadata, Existing::Refuse, &OpenOptions::default());
-        let elements: Vec<u64> = (0..480).map(|at| at * 0x0123_4567_89ab).collect();
-        array.unwrap().write(.., &Values::slice(&elements, &[48, 10]).unwrap()).unwrap();
-        let (store, array) = remote(&[&dumped(&store)], manner(2));
-        let slice =
-            |start, stop, step| Index::Slice { start: Some(start), stop: Some(stop), step: Some(step) };
-        let some = Selection::new(&[48, 10], &[slice(0, 46, 1), slice(9, 0, -2)]).unwrap();
-        let out = DeviceTensor::empty(device(0), &some.shape(), Number::UInt64.into()).unwrap();
-        let decompressor = decompressor().unwrap();
-        let done =
-            batch::read(&array.request(&some).unwrap(), &out, decompressor, &Share::all(&array)).unwrap();
-        assert_eq!((done.on_host, done.landed), (16, landed));
-        let expected = array.read(&some).unwrap().into_tensor().unwrap();
-        let found = out.to_host().unwrap();
-        // SAFETY: the tensor is not written to.
-        assert_eq!(unsafe { found.bytes() }.unwrap(), expected.bytes());
+    let slice = |start, stop, step| Index::Slice { start: Some(start), stop: Some(stop), step: Some(step) };
+    let some = Selection::new(&SHAPE, &[slice(3, 41, 2), slice(40, 2, -3)]).unwrap();
+    for kind in compressed() {
+        let values = written(&kind, 0);
+        let (store, _) = remote(&[&values], manner(5));
+        let options = OpenOptions::default().cache_nbytes(1 << 20);
+        let cached = zarrow::open_with(Arc::new(RemoteAdapter::new(store.clone())), "", &options);
+        let cached = cached.unwrap().into_array().unwrap();
+        cached.read(..).unwrap();
+        for selection in [&Selection::all(&SHAPE), &some] {
+            let (found, done) = read_words(&cached, selection, Route::Device).unwrap();
+            assert_eq!(found, expected(&values, selection), "{}", kind.name);
+            assert_eq!((done.on_device, done.landed), (0, 0), "{}", kind.name);
+            assert!(done.on_host > 0, "{}", kind.name);
+        }
         store.settle();
     }
 }

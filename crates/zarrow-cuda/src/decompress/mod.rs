@@ -10,12 +10,13 @@
 //! 5. At the end each frame has a status. After a failure the read restarts on the host, which reports the usual
 //!    error, or returns the elements.
 
-pub mod batch;
+pub(crate) mod batch;
 pub mod checksums;
 pub(crate) mod format;
 pub mod frames;
 pub mod nvcomp;
 
+pub use batch::Done;
 pub use format::Format;
 
 use crate::device::Device;

@@ -8,7 +8,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use zarrow::metadata::CodecMetadata;
 use zarrow::{Array, ArrayBuilder, Existing, Number, Selection};
-use zarrow_cuda::decompress::batch::Done;
+use zarrow_cuda::decompress::Done;
 use zarrow_cuda::{Error, Route, explain, read};
 
 /// Codecs with a checksum per frame, and the checksum's offset from the end.

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use zarrow::metadata::CodecMetadata;
 use zarrow::{Array, ArrayBuilder, Existing, Index, Number, Selection};
+use zarrow_cuda::decompress::Done;
 use zarrow_cuda::decompress::Format;
-use zarrow_cuda::decompress::batch::Done;
 use zarrow_cuda::{DecompressedBy, DeviceTensor, Error, Mean, Rates, Route, explain, read, read_many};
 
 pub fn codec(name: &str, settings: serde_json::Value) -> CodecMetadata {

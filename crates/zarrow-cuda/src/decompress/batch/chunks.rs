@@ -77,12 +77,13 @@ impl Batches<'_> {
 
     /// Takes a chunk with stored bytes in pinned memory; returns whether this was possible.
     fn take_landed(&self, chunk: &mut StoredChunk<'_>) -> zarrow::Result<bool> {
-        let Some(landed) = chunk.landed()? else { return Ok(false) };
-        let Ok(body) = Arc::downcast::<PinnedBody>(Arc::clone(landed.owner)) else { return Ok(false) };
-        // Kernels read elements at multiples of their word size.
-        if chunk.is_raw && landed.offset % width(self.result.item_size()) != 0 {
+        // Elements of the cache are not in a body. Kernels read them at multiples of their word size, where the slot has
+        // them.
+        if chunk.is_raw {
             return Ok(false);
         }
+        let Some(landed) = chunk.landed()? else { return Ok(false) };
+        let Ok(body) = Arc::downcast::<PinnedBody>(Arc::clone(landed.owner)) else { return Ok(false) };
         self.landed.fetch_add(1, Ordering::Relaxed);
         let Some(planned) = self.plan(chunk, landed.bytes).map_err(|error| self.stop(error))? else {
             return self.decode_here(chunk, Some(landed.bytes)).map(|()| true);

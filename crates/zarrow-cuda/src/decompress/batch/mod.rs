@@ -75,7 +75,7 @@ impl std::ops::Add for Done {
 ///
 /// # Errors
 /// See [`ReadRequest::stored`]; errors of the driver and the decompressor.
-pub fn read(
+pub(crate) fn read(
     request: &ReadRequest<'_>,
     result: &DeviceTensor,
     decompressor: &dyn Decompressor,
