@@ -294,25 +294,33 @@ fn threads_that_share_chunks_lose_no_writes() {
     }
 }
 
-/// A small number of large shards is written by several threads, in shares, to the same bytes as by one.
+/// A small number of large shards is written by several threads, in shares, to the same bytes as by one. Inner chunks
+/// of 1 MiB and more are not gathered in pieces.
 #[test]
 fn shares_of_a_shard_make_the_shard_that_one_thread_makes() {
-    for (sharding, compressors) in [
-        (1, vec![]),
-        (2, vec![json!({"name": "zstd", "configuration": {"level": 1, "checksum": false}})]),
-        (2, vec![json!({"name": "crc32c"})]),
+    let small = [(500, 600, 60), (600, 600, 50)];
+    let large = [(900, 1200, 300), (900, 1350, 450)];
+    let zstd = json!({"name": "zstd", "configuration": {"level": 1, "checksum": false}});
+    for (axes, sharding, compressors) in [
+        (small, 1, vec![]),
+        (small, 2, vec![zstd]),
+        (small, 2, vec![json!({"name": "crc32c"})]),
+        (large, 1, vec![]),
+        (large, 2, vec![json!({"name": "crc32c"})]),
     ] {
-        let (axes, writes) = (vec![(500, 600, 60), (600, 600, 50)], Vec::new());
-        let case = Case { axes, dtype: 3, big: false, reversed_axes: false, compressors, sharding, writes };
+        let ((height, _, rows), (width, ..)) = (axes[0], axes[1]);
+        let axes = axes.to_vec();
+        let case =
+            Case { axes, dtype: 3, big: false, reversed_axes: false, compressors, sharding, writes: vec![] };
         let shape = case.shape();
         let mut written = Vec::new();
         for threads in [4, 1] {
             zarrow::set_num_threads(threads);
             let (store, array) = case.open();
             let mut model: Vec<u64> =
-                (0..300_000u64).map(|number| if number % 7 == 0 { number } else { 0 }).collect();
+                (0..height * width).map(|number| if number % 7 == 0 { number } else { 0 }).collect();
             // A row of missing inner chunks.
-            model[120 * 600..180 * 600].fill(0);
+            model[(rows * width) as usize..(2 * rows * width) as usize].fill(0);
             let bytes: Vec<u8> = model.iter().flat_map(|item| item.to_ne_bytes()).collect();
             let values = Values::contiguous(&bytes, Number::UInt64.into(), &shape).unwrap();
             array.write(&Selection::all(&shape), &values).unwrap();
@@ -323,7 +331,8 @@ fn shares_of_a_shard_make_the_shard_that_one_thread_makes() {
             let values = Values::contiguous(&part, Number::UInt64.into(), &some.shape()).unwrap();
             array.write(&some, &values).unwrap();
             for number in 0..447 * 260 {
-                model[(33 + number / 260) * 600 + 70 + 2 * (number % 260)] = number as u64 + 1;
+                let place = (33 + number / 260) * width as usize + 70 + 2 * (number % 260);
+                model[place] = number as u64 + 1;
             }
             let DecodedArray::Tensor(tensor) = array.read(Selection::all(&shape)).unwrap() else {
                 panic!("not a tensor")

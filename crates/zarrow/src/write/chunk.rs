@@ -69,6 +69,13 @@ pub struct Bytes<'w, 'v> {
     pub tail: Vec<u8>,
 }
 
+impl Bytes<'_, '_> {
+    /// Size in bytes.
+    pub fn nbytes(&self) -> usize {
+        self.body.nbytes() + self.tail.len()
+    }
+}
+
 impl<'w> From<Encoded<'w>> for Bytes<'w, '_> {
     fn from(encoded: Encoded<'w>) -> Self {
         Bytes { body: Body::Own(Cow::Borrowed(encoded.body)), tail: encoded.tail }

@@ -46,8 +46,8 @@ use crate::read::thread_count::TASKS_PER_THREAD;
 use crate::selection::Selection;
 use crate::store::{Draft, Durability, Lock, StoreWriter, Value, until_no_conflict};
 use crate::write::options::WriteOptions;
-use chunk::Target;
-use shard::{Entries, Pieces, ShardTarget};
+use chunk::{Bytes, Target};
+use shard::{Entries, Output, Pieces, ShardTarget};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, MutexGuard};
@@ -298,20 +298,16 @@ impl Writer<'_> {
             None => None,
         };
         let old = old.as_ref().map(|(input, index)| (input, *index));
-        let mut pieces = Pieces::default();
         let numbers = share_of(shard.count(), number, count);
-        shard.encode_range(numbers, values.level(), old, worker, &mut pieces, &mut |pieces| {
-            if pieces.bytes.len() < PIECE_NBYTES {
-                Ok(())
-            } else {
-                state.output()?.write_if_next(self, number, pieces)
-            }
-        })?;
+        let last = numbers.end.saturating_sub(1);
+        let mut share =
+            Share { writer: self, shard: &state, number, last, pieces: Pieces::default(), ended: false };
+        shard.encode_range(numbers, values.level(), old, worker, &mut share)?;
         let mut output = state.output()?;
-        if output.add(self, number, pieces, count)? {
-            output.publish(self, inner_chunks)?;
+        if !share.ended {
+            output.end(self, number, share.pieces)?;
         }
-        Ok(())
+        if output.next == count { output.publish(self, inner_chunks) } else { Ok(()) }
     }
 
     /// Locks the shard at `chunk_index`, and opens the old shard unless it is fully covered.
@@ -395,43 +391,96 @@ struct ShardOutput<'a> {
     lock: Option<Box<dyn Lock + 'a>>,
 }
 
-impl<'a> ShardOutput<'a> {
-    /// Writes `pieces`, and empties them.
-    fn write(&mut self, writer: &'a Writer<'_>, pieces: &mut Pieces) -> Result<()> {
-        if !pieces.lengths.is_empty() {
-            let draft = match &mut self.draft {
-                Some(draft) => draft,
-                empty => {
-                    let lock = self.lock.as_deref().ok_or_else(published)?;
-                    empty.insert(writer.store.draft_under(lock, writer.durability)?)
+/// One share of a shard, in order behind the shares before it (step 3).
+///
+/// 1. Small inner chunks are gathered in a piece. It is written as soon as it is large, if the shares before have ended.
+/// 2. A large inner chunk is then written from the memory where it was encoded. The last one also ends the share, so
+///    that a thread that waits with the next share finds that its turn has come.
+/// 3. What comes before its turn is kept in the piece.
+struct Share<'s, 'a> {
+    writer: &'a Writer<'a>,
+    shard: &'s Shard<'a>,
+    number: u64,
+    /// The number of the last inner chunk.
+    last: u64,
+    pieces: Pieces,
+    /// Whether all of it is written.
+    ended: bool,
+}
+
+impl Share<'_, '_> {
+    /// Writes the piece if it is large (point 1).
+    fn write_piece(&mut self) -> Result<()> {
+        if self.pieces.bytes.len() < PIECE_NBYTES {
+            return Ok(());
+        }
+        let mut output = self.shard.output()?;
+        if output.next == self.number { output.write_pieces(self.writer, &mut self.pieces) } else { Ok(()) }
+    }
+}
+
+impl Output for Share<'_, '_> {
+    fn push(&mut self, number: u64, bytes: &Bytes<'_, '_>) -> Result<()> {
+        if bytes.nbytes() >= PIECE_NBYTES {
+            let mut output = self.shard.output()?;
+            if output.next == self.number {
+                output.write_pieces(self.writer, &mut self.pieces)?;
+                let parts = [bytes.body.to_be_written(), &bytes.tail];
+                output.write(self.writer, &parts, &[(number, bytes.nbytes() as u64)])?;
+                if number == self.last {
+                    output.end(self.writer, self.number, Pieces::default())?;
+                    self.ended = true;
                 }
-            };
-            draft.write_at(self.entries.end(), &[&pieces.bytes])?;
-            self.entries.add(&pieces.lengths)?;
+                return Ok(());
+            }
+        }
+        self.pieces.push(number, bytes)?;
+        self.write_piece()
+    }
+
+    fn carry(&mut self, number: u64, input: &Input<'_>) -> Result<()> {
+        self.pieces.carry(number, input)?;
+        self.write_piece()
+    }
+}
+
+impl<'a> ShardOutput<'a> {
+    /// Writes inner chunks with these numbers and lengths, whose concatenated bytes are `parts`.
+    fn write(&mut self, writer: &'a Writer<'_>, parts: &[&[u8]], lengths: &[(u64, u64)]) -> Result<()> {
+        let draft = match &mut self.draft {
+            Some(draft) => draft,
+            empty => {
+                let lock = self.lock.as_deref().ok_or_else(published)?;
+                empty.insert(writer.store.draft_under(lock, writer.durability)?)
+            }
+        };
+        draft.write_at(self.entries.end(), parts)?;
+        self.entries.add(lengths)
+    }
+
+    /// Writes pieces, and empties them.
+    fn write_pieces(&mut self, writer: &'a Writer<'_>, pieces: &mut Pieces) -> Result<()> {
+        if !pieces.lengths.is_empty() {
+            self.write(writer, &[&pieces.bytes], &pieces.lengths)?;
             pieces.bytes.clear();
             pieces.lengths.clear();
         }
         Ok(())
     }
 
-    /// Writes the pending bytes of share `number`, if it is the share's turn.
-    fn write_if_next(&mut self, writer: &'a Writer<'_>, number: u64, pieces: &mut Pieces) -> Result<()> {
-        if self.next == number { self.write(writer, pieces) } else { Ok(()) }
-    }
-
-    /// Adds the last bytes of share `number` of `count`; returns whether all shares have ended.
-    fn add(&mut self, writer: &'a Writer<'_>, number: u64, pieces: Pieces, count: u64) -> Result<bool> {
+    /// Adds the last bytes of share `number`, and writes all shares whose turn has come.
+    fn end(&mut self, writer: &'a Writer<'_>, number: u64, pieces: Pieces) -> Result<()> {
         self.ready.insert(number, pieces);
         while let Some(mut pieces) = self.ready.remove(&self.next) {
-            self.write(writer, &mut pieces)?;
+            self.write_pieces(writer, &mut pieces)?;
             self.next += 1;
         }
-        Ok(self.next == count)
+        Ok(())
     }
 
-    /// Adds the index and publishes the shard; erases it if it has no inner chunk.
+    /// Adds the index and publishes the shard, unless another share did; erases it if it has no inner chunk.
     fn publish(&mut self, writer: &Writer<'_>, inner_chunks: &InnerChunks) -> Result<()> {
-        let lock = self.lock.take().ok_or_else(published)?;
+        let Some(lock) = self.lock.take() else { return Ok(()) };
         match self.draft.take() {
             Some(draft) => {
                 let index = self.entries.encode(inner_chunks)?;

@@ -3,8 +3,8 @@
 //!
 //! 1. Inner chunks touched by the part are encoded, each like a chunk. The others are copied from the old shard in
 //!    encoded form.
-//! 2. Encoded chunks are gathered in pieces of some size, which are written in turn. The shard is never in memory as a
-//!    whole, unless it is an inner chunk itself.
+//! 2. They go to an [`Output`]: memory for a shard that is an inner chunk itself, otherwise the new shard in the store,
+//!    which gathers them in pieces of some size.
 //! 3. An inner chunk that cannot be decoded is replaced, if the part covers everything of it inside the array. An inner
 //!    chunk beyond the array that cannot be copied is then left out.
 //! 4. An inner chunk with only fill values has an empty entry in the index. A shard without inner chunks is not stored.
@@ -19,7 +19,16 @@ use crate::write::values::Level;
 use std::ops::Range;
 use zarrow_array::allocation::{self, Grow};
 
-/// Encoded inner chunks, one after the other.
+/// Where encoded inner chunks go, one after the other.
+pub trait Output {
+    /// Takes an inner chunk with this number.
+    fn push(&mut self, number: u64, bytes: &Bytes<'_, '_>) -> Result<()>;
+
+    /// Takes a stored inner chunk in encoded form.
+    fn carry(&mut self, number: u64, input: &Input<'_>) -> Result<()>;
+}
+
+/// Encoded inner chunks in memory.
 #[derive(Default)]
 pub struct Pieces {
     /// The encoded bytes that are not written yet.
@@ -28,20 +37,15 @@ pub struct Pieces {
     pub lengths: Vec<(u64, u64)>,
 }
 
-impl Pieces {
+impl Output for Pieces {
     fn push(&mut self, number: u64, bytes: &Bytes<'_, '_>) -> Result<()> {
-        let nbytes = bytes.body.nbytes() + bytes.tail.len();
+        let nbytes = bytes.nbytes();
         self.reserve(nbytes)?;
         bytes.body.append_to(&mut self.bytes)?;
         self.bytes.extend_from_slice(&bytes.tail);
         Ok(self.lengths.try_push((number, nbytes as u64))?)
     }
 
-    fn reserve(&mut self, nbytes: usize) -> Result<()> {
-        Ok(self.bytes.make_room(nbytes)?)
-    }
-
-    /// Appends a stored chunk in encoded form.
     fn carry(&mut self, number: u64, input: &Input<'_>) -> Result<()> {
         let nbytes = usize::try_from(input.nbytes()?).unwrap_or(usize::MAX);
         self.reserve(nbytes)?;
@@ -49,6 +53,12 @@ impl Pieces {
         // SAFETY: `read` has filled all of the spare memory that it was given, which it returned.
         unsafe { self.bytes.set_len(self.bytes.len() + read) };
         Ok(self.lengths.try_push((number, read as u64))?)
+    }
+}
+
+impl Pieces {
+    fn reserve(&mut self, nbytes: usize) -> Result<()> {
+        Ok(self.bytes.make_room(nbytes)?)
     }
 }
 
@@ -106,25 +116,24 @@ impl<'a> ShardTarget<'a> {
         axes.map(|((bound, extent), index)| bound.saturating_sub(index * extent).min(*extent)).collect()
     }
 
-    /// Appends a stored inner chunk in encoded form, at most `left` bytes.
-    fn carry(&self, number: u64, stored: &Input<'_>, left: &mut u64, pieces: &mut Pieces) -> Result<()> {
+    /// Passes on a stored inner chunk in encoded form, at most `left` bytes.
+    fn carry(&self, number: u64, stored: &Input<'_>, left: &mut u64, output: &mut dyn Output) -> Result<()> {
         let nbytes = stored.nbytes()?;
         *left = left.checked_sub(nbytes).ok_or_else(|| too_large(nbytes, *left))?;
-        pieces.carry(number, stored)
+        output.carry(number, stored)
     }
 
-    /// Encodes the inner chunks of these numbers (steps 1, 3 and 4) to `pieces`, and calls `flush` after each.
+    /// Encodes the inner chunks of these numbers (steps 1, 3 and 4) to `output`.
     ///
     /// # Errors
-    /// What old bytes and codecs can give, and what `flush` does.
+    /// What old bytes, codecs and the output can give.
     pub fn encode_range(
         &self,
         numbers: Range<u64>,
         values: Level<'_, '_>,
         old: Option<(&Input<'_>, &ShardIndex)>,
         worker: &mut Worker,
-        pieces: &mut Pieces,
-        flush: &mut dyn FnMut(&mut Pieces) -> Result<()>,
+        output: &mut dyn Output,
     ) -> Result<()> {
         // Whatever an index says, no more bytes are copied than a valid shard has.
         let mut left = self.target.as_stored().encoded_limit()? as u64;
@@ -147,25 +156,24 @@ impl<'a> ShardTarget<'a> {
                     let bounds = self.inner_bounds(&chunk_index);
                     let inner = Target { chain, shape, bounds: &bounds, ..self.target };
                     match (inner.encode(&part, values, stored.as_ref(), worker), stored) {
-                        (Ok(Some(bytes)), _) => pieces.push(number, &bytes)?,
+                        (Ok(Some(bytes)), _) => output.push(number, &bytes)?,
                         (Ok(None), _) => {}
                         (Err(error), Some(stored))
                             if self.target.only_clears && error.is_of_stored_bytes() =>
                         {
-                            self.carry(number, &stored, &mut left, pieces)?;
+                            self.carry(number, &stored, &mut left, output)?;
                         }
                         (Err(error), _) => return Err(error),
                     }
                 }
                 _ => {
                     let Some(stored) = stored else { continue };
-                    match self.carry(number, &stored, &mut left, pieces) {
+                    match self.carry(number, &stored, &mut left, output) {
                         Err(error) if error.is_of_stored_bytes() && self.is_covered_inside => {}
                         carried => carried?,
                     }
                 }
             }
-            flush(pieces)?;
         }
         Ok(())
     }
@@ -244,7 +252,7 @@ impl Target<'_> {
         let (start, at_start) = inner_chunks.data_start(shard.grid())?;
         pieces.reserve(start as usize)?;
         pieces.bytes.try_resize(start as usize, 0)?;
-        shard.encode_range(0..shard.count(), values, old, worker, &mut pieces, &mut |_| Ok(()))?;
+        shard.encode_range(0..shard.count(), values, old, worker, &mut pieces)?;
         let mut entries = Entries::new(shard.grid(), start)?;
         entries.add(&pieces.lengths)?;
         if !entries.any() {
