@@ -66,11 +66,17 @@ impl<'p> ChunkList<'p> {
         }
     }
 
-    /// Returns chunk `number`: its index in the grid, and the parts selected from it.
+    /// Writes the index of chunk `number` in the grid, and the parts selected from it to the end of `pieces`. Parts are
+    /// made in place: copies of them are what a small chunk costs.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`], if many items select from the chunk.
-    pub fn get(&self, number: u64) -> Result<(PerAxis<u64>, Pieces<'_>)> {
+    pub fn get<'l>(
+        &'l self,
+        number: u64,
+        chunk_index: &mut PerAxis<u64>,
+        pieces: &mut Pieces<'l>,
+    ) -> Result<()> {
         let single = [ItemPiece { chunk: (0, number), item: 0, at: number }];
         let wanted = match &self.wanted {
             None => &single[..],
@@ -80,16 +86,16 @@ impl<'p> ChunkList<'p> {
                 starts.get(at).and_then(|start| wanted.get(*start..end)).unwrap_or(&[])
             }
         };
-        let (mut chunk_index, mut pieces) = (PerAxis::new(), Pieces::new());
-        room(&mut pieces, wanted.len())?;
+        room(pieces, wanted.len())?;
         for one in wanted {
-            let mut part = PerAxis::new();
             if let Some(chunk_parts) = &self.plans[one.item] {
-                chunk_parts.get(one.at, &mut chunk_index, &mut part);
-                pieces.push((one.item, part));
+                pieces.push((one.item, PerAxis::new()));
+                if let Some((_, part)) = pieces.last_mut() {
+                    chunk_parts.get(one.at, chunk_index, part);
+                }
             }
         }
-        Ok((chunk_index, pieces))
+        Ok(())
     }
 }
 

@@ -9,9 +9,9 @@ use crate::decode::reader::Reader;
 use crate::error::{ErrorKind, Result};
 use crate::place::output_claim::OutputClaim;
 use crate::place::sink::Sink;
-use crate::plan::axis_part::{AxisPart, PerAxis, whole_part};
+use crate::plan::axis_part::{PerAxis, whole_part};
 use crate::pool;
-use crate::read::chunk_list::{ChunkList, room};
+use crate::read::chunk_list::{ChunkList, Pieces, room};
 use crate::read::item::Item;
 use crate::read::thread_count::TASKS_PER_THREAD;
 use smallvec::SmallVec;
@@ -48,19 +48,19 @@ pub fn read_into(
     let shared = tasks.shared_chunks()?;
     pool::run(tasks.count(), threads.max(1), interrupted, &|task, worker, checkpoint| {
         let (chunk, share) = tasks.get(task);
-        let (chunk_index, pieces) = list.get(chunk)?;
+        let (mut chunk_index, mut pieces) = (PerAxis::new(), Pieces::new());
+        list.get(chunk, &mut chunk_index, &mut pieces)?;
         let Some((first, _)) = pieces.first() else { return Ok(()) };
         let first = &items[*first].0;
         let reader = Reader { missed: Some(missed), ..first.reader };
-        let mut own: SmallVec<[(usize, PerAxis<AxisPart<'_>>); 1]> = SmallVec::new();
-        room(&mut own, pieces.len())?;
-        own.extend(pieces.into_iter().filter_map(|(item, part)| Some((item, reader.own_part(part, share)?))));
+        pieces.retain(|(_, part)| reader.narrow(part, share));
         let mut claims: SmallVec<[OutputClaim<'_>; 1]> = SmallVec::new();
-        room(&mut claims, own.len())?;
+        room(&mut claims, pieces.len())?;
         // SAFETY: the pieces of one item have no place in common (a property test of `ChunkParts` says so), nor have
         // different shares of an uncompressed one (another says so), the items' sinks are different memory, and each is
         // one task. Shares of a shard claim the same parts, and write through claims on their own inner chunks only.
-        claims.extend(own.iter().map(|(number, part)| unsafe { OutputClaim::new(part, items[*number].1) }));
+        claims
+            .extend(pieces.iter().map(|(number, part)| unsafe { OutputClaim::new(part, items[*number].1) }));
         let shared = shared.get(chunk as usize);
         if !claims.is_empty() {
             reader
@@ -84,7 +84,8 @@ impl Tasks {
     fn new(items: &[(Item<'_>, &Sink<'_>)], list: &ChunkList<'_>, threads: usize) -> Result<Tasks> {
         let chunks = list.count();
         let shares_of = |chunk: u64| -> Result<u64> {
-            let (_, pieces) = list.get(chunk)?;
+            let mut pieces = Pieces::new();
+            list.get(chunk, &mut PerAxis::new(), &mut pieces)?;
             let Some((number, _)) = pieces.first() else { return Ok(1) };
             let (Item { reader, .. }, sink) = &items[*number];
             // Each share of a chunk that is not a shard would decode the chunk for all items; a sink takes a chunk once.

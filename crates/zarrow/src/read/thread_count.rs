@@ -88,14 +88,16 @@ impl<'a> Reader<'a> {
         extents.fold(item_size, u64::saturating_mul)
     }
 
-    /// Returns what a share, given by number and count, reads of a chunk's part; `None` if that is nothing. For a shard
-    /// it is the whole part, since the shares of a shard differ in their inner chunks.
-    pub fn own_part<'p>(
-        &self,
-        part: PerAxis<AxisPart<'p>>,
-        (number, count): (u64, u64),
-    ) -> Option<PerAxis<AxisPart<'p>>> {
-        if count == 1 || self.is_sharded() { Some(part) } else { share_of(&part, number, count) }
+    /// Narrows a chunk's part to what a share, given by number and count, reads of it; returns false if that is nothing.
+    /// For a shard it is the whole part, since the shares of a shard differ in their inner chunks.
+    pub fn narrow(&self, part: &mut PerAxis<AxisPart<'_>>, (number, count): (u64, u64)) -> bool {
+        if count == 1 || self.is_sharded() {
+            return true;
+        }
+        let own = share_of(part, number, count);
+        let has_own = own.is_some();
+        *part = own.unwrap_or_default();
+        has_own
     }
 
     /// Estimates the decoded size in bytes of a chunk of `shape`.

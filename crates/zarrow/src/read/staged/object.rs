@@ -155,7 +155,8 @@ impl<'p> ObjectPlan<'p> {
         reader: impl Fn(usize) -> Reader<'p>,
         is_handed_over: bool,
     ) -> Result<ObjectPlan<'p>> {
-        let (chunk_index, pieces) = list.get(number)?;
+        let (mut chunk_index, mut pieces) = (PerAxis::new(), Pieces::new());
+        list.get(number, &mut chunk_index, &mut pieces)?;
         let reader = reader(pieces.first().map_or(0, |(item, _)| *item));
         let (key, shape) = (reader.key(&chunk_index), reader.chunk_shape(&chunk_index));
         let pieces: Pieces<'p> =
