@@ -27,8 +27,6 @@ const MAX_DEVICES: usize = 64;
 pub(crate) const MAX_READ_STREAMS: usize = 8;
 /// Device memory per stream: a part of a compressed read takes about 300 MiB (zstd's temporary memory).
 const NBYTES_OF_STREAM: usize = 4 << 30;
-/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
-const CAPABILITY: (c_int, c_int) = (75, 76);
 /// `CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED`.
 const MEMORY_POOLS_SUPPORTED: c_int = 115;
 
@@ -50,7 +48,6 @@ pub struct Device {
     context: PrimaryContext,
     ordinal: usize,
     name: String,
-    capability: (i32, i32),
     stream: Stream,
     streams: Vec<Stream>,
     freeing: Stream,
@@ -58,8 +55,8 @@ pub struct Device {
     kernels: OnceCell<Kernels>,
     pub(crate) idle: Idle,
     pub(crate) unused: Mutex<Vec<Unused>>,
-    /// Memory that the pool keeps between reads, and the number of reads in progress.
-    kept_nbytes: Mutex<(u64, usize)>,
+    /// Number of reads in progress.
+    reads: Mutex<usize>,
     pub(crate) measured: Measured,
 }
 
@@ -93,17 +90,8 @@ impl Device {
         let driver = Driver::get()?;
         let count = driver.count()?;
         match DEVICES.get(ordinal) {
-            Some(cell) if ordinal < count => match cell.get() {
-                Some(device) => Ok(device),
-                None => {
-                    // One at a time: a second open would leak its resources.
-                    let _opening = OPENING.lock();
-                    match cell.get() {
-                        Some(device) => Ok(device),
-                        None => Ok(cell.set(Device::open(driver, ordinal)?)),
-                    }
-                }
-            },
+            // A second open would leak its resources.
+            Some(cell) if ordinal < count => opened(cell, || Device::open(driver, ordinal)),
             _ => Err(Error::NoDevice { ordinal, count }),
         }
     }
@@ -111,14 +99,12 @@ impl Device {
     fn open(driver: &'static Driver, ordinal: usize) -> Result<Device> {
         let mut number: Ordinal = 0;
         let mut name = [0; 256];
-        let (mut major, mut minor, mut pools) = (0, 0, 0);
+        let mut pools = 0;
         // SAFETY: each value is written to a place that lives through the call; the name has the length that is
         // passed.
         unsafe {
             driver.device(&raw mut number, c_int::try_from(ordinal).unwrap_or(c_int::MAX))?;
             driver.device_name(name.as_mut_ptr(), 256, number)?;
-            driver.device_attribute(&raw mut major, CAPABILITY.0, number)?;
-            driver.device_attribute(&raw mut minor, CAPABILITY.1, number)?;
             driver.device_attribute(&raw mut pools, MEMORY_POOLS_SUPPORTED, number)?;
         }
         // SAFETY: the driver ends the name with NUL, within its length.
@@ -136,7 +122,6 @@ impl Device {
             context,
             ordinal,
             name,
-            capability: (major, minor),
             stream: current.make_stream()?,
             streams,
             freeing: current.make_stream()?,
@@ -144,7 +129,7 @@ impl Device {
             kernels: OnceCell::new(),
             idle: Idle::default(),
             unused: Mutex::default(),
-            kept_nbytes: Mutex::new((memory_pool::KEPT_NBYTES, 0)),
+            reads: Mutex::default(),
             measured: Measured::default(),
         })
     }
@@ -159,12 +144,6 @@ impl Device {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// Returns the compute capability, such as (9, 0).
-    #[must_use]
-    pub fn capability(&self) -> (i32, i32) {
-        self.capability
     }
 
     /// Returns the stream for all work on our memory.
@@ -228,31 +207,23 @@ impl Device {
     /// Called at the start of a read: until its end the pool keeps all freed memory, so that a batch reuses the
     /// memory of the previous one instead of allocating from the driver.
     pub(crate) fn read_begins(&self) -> Result<()> {
-        let mut kept = self.kept_nbytes.lock();
-        kept.1 += 1;
-        self.keep_now(*kept)
+        let mut reads = self.reads.lock();
+        *reads += 1;
+        self.keep(u64::MAX)
     }
 
     pub(crate) fn read_ends(&self) {
-        let mut kept = self.kept_nbytes.lock();
-        kept.1 -= 1;
-        // On failure the pool keeps more memory, until the next read.
-        let _ = self.keep_now(*kept);
+        let mut reads = self.reads.lock();
+        *reads -= 1;
+        if *reads == 0 {
+            // On failure the pool keeps more memory, until the next read.
+            let _ = self.keep(memory_pool::KEPT_NBYTES);
+        }
     }
 
-    fn keep_now(&self, (nbytes, reads): (u64, usize)) -> Result<()> {
-        let nbytes = if reads > 0 { u64::MAX } else { nbytes };
+    /// Lets the pool keep this much freed memory.
+    fn keep(&self, nbytes: u64) -> Result<()> {
         self.pool.map_or(Ok(()), |pool| memory_pool::keep(&self.enter()?, pool, nbytes))
-    }
-
-    /// Sets the limit of freed memory that the pool keeps; 1 GiB by default.
-    ///
-    /// # Errors
-    /// Errors of the driver.
-    pub fn keep(&self, nbytes: u64) -> Result<()> {
-        let mut kept = self.kept_nbytes.lock();
-        kept.0 = nbytes;
-        self.keep_now(*kept)
     }
 
     /// Returns the cached memory of the pool and the pinned ring to the driver.
@@ -326,17 +297,8 @@ impl Device {
     }
 
     pub(crate) fn kernels(&self) -> Result<&Kernels> {
-        match self.kernels.get() {
-            Some(kernels) => Ok(kernels),
-            None => {
-                // One at a time, since the driver takes tens of milliseconds to compile them.
-                let _opening = OPENING.lock();
-                match self.kernels.get() {
-                    Some(kernels) => Ok(kernels),
-                    None => Ok(self.kernels.set(Kernels::load(&self.enter()?)?)),
-                }
-            }
-        }
+        // The driver takes tens of milliseconds to compile them.
+        opened(&self.kernels, || Kernels::load(&self.enter()?))
     }
 
     /// Returns the primary context.
@@ -347,6 +309,18 @@ impl Device {
     /// Makes the device's context current in this thread while the guard lives.
     pub(crate) fn enter(&self) -> Result<Current> {
         self.context.enter()
+    }
+}
+
+/// Returns the value of `cell`, which `open` creates at the first call, in one thread at a time.
+fn opened<T>(cell: &OnceCell<T>, open: impl FnOnce() -> Result<T>) -> Result<&T> {
+    if let Some(value) = cell.get() {
+        return Ok(value);
+    }
+    let _opening = OPENING.lock();
+    match cell.get() {
+        Some(value) => Ok(value),
+        None => Ok(cell.set(open()?)),
     }
 }
 

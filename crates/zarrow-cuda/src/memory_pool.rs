@@ -11,7 +11,7 @@ const REUSE_AFTER_WAITING: c_int = 3;
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD` and `CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT`.
 const RELEASE_THRESHOLD: c_int = 4;
 const RESERVED: c_int = 5;
-/// Default limit of freed memory that the pool keeps.
+/// Limit of freed memory that the pool keeps between reads.
 pub const KEPT_NBYTES: u64 = 1 << 30;
 
 /// Creates the pool of the device's memory.

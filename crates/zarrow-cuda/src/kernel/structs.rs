@@ -53,10 +53,11 @@ const _: () = assert!(
 );
 
 /// Types that kernels can compute with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(u32)]
 #[allow(missing_docs, reason = "the names are self-explanatory")]
 pub enum Type {
+    #[default]
     Bool = 0,
     Int8 = 1,
     Int16 = 2,
@@ -128,7 +129,7 @@ const _: () = assert!(
 );
 
 /// Elements to compare, pair by pair.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct Compare {
     pub left: Address,

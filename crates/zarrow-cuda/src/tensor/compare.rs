@@ -43,12 +43,7 @@ impl DeviceTensor {
     /// broadcast; errors of the driver.
     pub fn all_equal(&self, other: &DeviceTensor, equal_nan: bool) -> Result<bool> {
         let device = self.same_device(other)?;
-        if self.dtype() != other.dtype() {
-            let (ours, theirs) = (self.dtype(), other.dtype());
-            return Err(Error::Unsupported(format!(
-                "expected elements of type {ours}, got {theirs}: call .astype() first"
-            )));
-        }
+        self.same_type(other)?;
         // Types without arithmetic in the kernels are compared byte by byte.
         let (left, right) = match Type::from_dtype(self.dtype()) {
             Some(_) => (self.clone(), other.broadcast_to(self.shape())?),
@@ -63,7 +58,11 @@ impl DeviceTensor {
                 left_stride: walk.strides[1],
                 right_stride: walk.strides[0],
                 equal_nan: u32::from(equal_nan),
-                ..elements_of(kind, walk.count, walk.rank, walk.shape)
+                count: walk.count,
+                rank: walk.rank,
+                shape: walk.shape,
+                kind,
+                ..Compare::default()
             };
             // SAFETY: both layouts only reach memory of their owners, which is freed in the order of this stream.
             unsafe { device.launch_differs(&pair, flag.0.address())? };
@@ -80,12 +79,7 @@ impl DeviceTensor {
     pub fn equal(&self, other: &DeviceTensor) -> Result<DeviceTensor> {
         let device = self.same_device(other)?;
         let kind = self.comparable()?;
-        if self.dtype() != other.dtype() {
-            let (ours, theirs) = (self.dtype(), other.dtype());
-            return Err(Error::Unsupported(format!(
-                "expected elements of type {ours}, got {theirs}: call .astype() first"
-            )));
-        }
+        self.same_type(other)?;
         let other = other.broadcast_to(self.shape())?;
         let result = DeviceTensor::empty(device, &self.extents(), Number::Bool.into())?;
         let strides = [&self.byte_strides()[..], &other.byte_strides(), &result.byte_strides()];
@@ -97,7 +91,11 @@ impl DeviceTensor {
                 left_stride: walk.strides[0],
                 right_stride: walk.strides[1],
                 destination_stride: walk.strides[2],
-                ..elements_of(kind, walk.count, walk.rank, walk.shape)
+                count: walk.count,
+                rank: walk.rank,
+                shape: walk.shape,
+                kind,
+                ..Compare::default()
             };
             // SAFETY: as in `all_equal`; the destination is new.
             unsafe { device.launch_equal(&pair)? };
@@ -128,7 +126,11 @@ impl DeviceTensor {
             let elements = Compare {
                 left: self.address().wrapping_add_signed(walk.offsets[0]),
                 left_stride: walk.strides[0],
-                ..elements_of(kind, walk.count, walk.rank, walk.shape)
+                count: walk.count,
+                rank: walk.rank,
+                shape: walk.shape,
+                kind,
+                ..Compare::default()
             };
             // SAFETY: as in `all_equal`.
             unsafe { self.device().launch_nonzero(&elements, flag.0.address())? };
@@ -154,22 +156,5 @@ impl DeviceTensor {
         strides.push(1);
         let layout = zarrow_array::StridedLayout::new(shape.into(), strides.into());
         DeviceTensor { layout, ..self.clone() }.reinterpret(byte)
-    }
-}
-
-fn elements_of(kind: Type, count: u64, rank: u32, shape: [u64; 8]) -> Compare {
-    Compare {
-        left: 0,
-        right: 0,
-        destination: 0,
-        count,
-        shape,
-        left_stride: [0; 8],
-        right_stride: [0; 8],
-        destination_stride: [0; 8],
-        rank,
-        kind,
-        equal_nan: 0,
-        reserved: 0,
     }
 }

@@ -34,12 +34,7 @@ impl DeviceTensor {
     pub fn assign(&self, source: &DeviceTensor) -> Result<()> {
         self.check_writable()?;
         let device = self.same_device(source)?;
-        if source.dtype() != self.dtype() {
-            let (from, to) = (source.dtype(), self.dtype());
-            return Err(Error::Unsupported(format!(
-                "expected elements of type {to}, got {from}: call .astype() first"
-            )));
-        }
+        self.same_type(source)?;
         let source = source.broadcast_to(self.shape())?;
         // Overlapping elements are copied through other memory, since threads process them in any order.
         let source = if self.may_overlap(&source) { source.copy()? } else { source };
@@ -167,7 +162,7 @@ impl DeviceTensor {
 
     /// Returns both tensors as words for a kernel: bytes per word, shape, and the strides of `source` and of this
     /// tensor.
-    fn in_words(&self, source: &DeviceTensor) -> (usize, Vec<i64>, Vec<i64>, Vec<i64>) {
+    pub(super) fn in_words(&self, source: &DeviceTensor) -> (usize, Vec<i64>, Vec<i64>, Vec<i64>) {
         let (mut shape, mut from, mut to) =
             (self.shape().to_vec(), source.byte_strides(), self.byte_strides());
         let width = width(self.item_size());

@@ -320,6 +320,16 @@ impl DeviceTensor {
         }
     }
 
+    /// Refuses a tensor of another type.
+    fn same_type(&self, other: &DeviceTensor) -> Result<()> {
+        let (expected, found) = (&self.dtype, &other.dtype);
+        if expected == found {
+            return Ok(());
+        }
+        let text = format!("expected elements of type {expected}, got {found}: call .astype() first");
+        Err(Error::Unsupported(text))
+    }
+
     /// Returns whether two elements may share bytes.
     fn may_overlap_itself(&self) -> bool {
         if self.size() == 0 {

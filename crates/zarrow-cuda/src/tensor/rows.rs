@@ -1,9 +1,9 @@
 //! Gather and scatter of rows by a list of positions.
 
 use super::DeviceTensor;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::structs::Gather;
-use crate::kernel::{walk, width};
+use crate::kernel::walk;
 use zarrow_array::{Buffer, IndexStep, Number, Tensor, allocation};
 
 impl DeviceTensor {
@@ -13,15 +13,7 @@ impl DeviceTensor {
     /// [`Error::Array`] for a position outside the axis, and for a 0-dimensional tensor; [`Error::OutOfMemory`];
     /// errors of the driver.
     pub fn take(&self, positions: &[i64]) -> Result<DeviceTensor> {
-        let mut extents = self.extents();
-        match extents.first_mut() {
-            Some(first) => *first = positions.len() as u64,
-            None => {
-                return Err(
-                    zarrow_array::Error::BadView("a 0-dimensional tensor has no rows".to_owned()).into()
-                );
-            }
-        }
+        let extents = with_rows(self.extents(), positions.len() as u64)?;
         let result = DeviceTensor::empty(self.device(), &extents, self.dtype().clone())?;
         gather(self, &result, positions, false)?;
         Ok(result)
@@ -35,25 +27,19 @@ impl DeviceTensor {
     pub fn put(&self, positions: &[i64], rows: &DeviceTensor) -> Result<()> {
         self.check_writable()?;
         self.same_device(rows)?;
-        if rows.dtype() != self.dtype() {
-            let (from, to) = (rows.dtype(), self.dtype());
-            return Err(Error::Unsupported(format!(
-                "expected elements of type {to}, got {from}: call .astype() first"
-            )));
-        }
-        let mut shape = self.shape().to_vec();
-        match shape.first_mut() {
-            Some(first) => *first = positions.len() as i64,
-            None => {
-                return Err(
-                    zarrow_array::Error::BadView("a 0-dimensional tensor has no rows".to_owned()).into()
-                );
-            }
-        }
+        self.same_type(rows)?;
+        let shape = with_rows(self.shape().to_vec(), positions.len() as i64)?;
         // A copy, since `rows` may be a view of this memory.
         let rows = rows.broadcast_to(&shape)?.copy()?;
         gather(&rows, self, positions, true)
     }
+}
+
+/// Returns a shape with another number of rows.
+fn with_rows<T>(mut shape: Vec<T>, count: T) -> Result<Vec<T>> {
+    let none = || zarrow_array::Error::BadView("a 0-dimensional tensor has no rows".to_owned());
+    *shape.first_mut().ok_or_else(none)? = count;
+    Ok(shape)
 }
 
 /// Computes `destination[number] = source[positions[number]]`, or the inverse with `scatter`.
@@ -71,8 +57,6 @@ fn gather(source: &DeviceTensor, destination: &DeviceTensor, positions: &[i64], 
     let bytes = allocation::collected(positions.iter().flat_map(|position| position.to_ne_bytes()))?;
     let list = Tensor::new(Buffer::copy_of(&bytes)?, vec![positions.len() as u64], Number::Int64.into())?;
     let index = DeviceTensor::from_host(device, &list.into_shared()?)?;
-    let item_size = source.item_size();
-    let width = width(item_size);
     let row = |tensor: &DeviceTensor| {
         let steps: Vec<IndexStep> = std::iter::once(IndexStep::At(0))
             .chain(tensor.shape()[1..].iter().map(|extent| IndexStep::Range {
@@ -84,13 +68,7 @@ fn gather(source: &DeviceTensor, destination: &DeviceTensor, positions: &[i64], 
         tensor.view(&steps)
     };
     let (from, to) = (row(source)?, row(destination)?);
-    let (mut shape, mut from_strides, mut to_strides) =
-        (from.shape().to_vec(), from.byte_strides(), to.byte_strides());
-    if width < item_size {
-        shape.push((item_size / width) as i64);
-        from_strides.push(width as i64);
-        to_strides.push(width as i64);
-    }
+    let (width, shape, from_strides, to_strides) = to.in_words(&from);
     for walk in walk::walks(&shape, [&from_strides, &to_strides]) {
         let rows = Gather {
             source: source.address().wrapping_add_signed(walk.offsets[0]),
