@@ -190,12 +190,6 @@ impl Buffer {
         }
     }
 
-    /// Returns whether the address is a multiple of `alignment` bytes.
-    #[must_use]
-    pub fn is_aligned_to(&self, alignment: usize) -> bool {
-        self.pointer.as_ptr().addr().is_multiple_of(alignment)
-    }
-
     /// Returns the bytes as `i64` values.
     ///
     /// # Errors
@@ -220,12 +214,6 @@ impl Buffer {
     /// [`SharedTensor`](crate::SharedTensor).
     pub(crate) fn pointer(&self) -> NonNull<u8> {
         self.pointer
-    }
-
-    /// Returns whether this crate allocated the memory, and hence aligned it.
-    #[must_use]
-    pub fn is_own_allocation(&self) -> bool {
-        matches!(self.owner, BufferOwner::Allocation(_))
     }
 }
 
@@ -291,7 +279,7 @@ mod tests {
         let buffer = Buffer::from(vector);
         assert_eq!(buffer.as_ptr(), address);
         assert_eq!(&buffer[..], [1, 2, 3]);
-        assert!(!buffer.is_own_allocation());
+        assert!(matches!(buffer.owner, BufferOwner::Vector(_)));
     }
 
     #[test]

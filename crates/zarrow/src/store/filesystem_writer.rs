@@ -396,28 +396,14 @@ impl StoreWriter for FilesystemStore {
 
     fn erase(&self, key: &str, durability: Durability) -> Result<bool> {
         check_key(key)?;
-        let (parent, _) = split(key);
-        let erased = match system_calls::unlinkat(self.root(), key, AtFlags::empty()) {
-            Ok(()) => self.sync_folders(parent, durability).map(|()| true)?,
-            // A folder is not a value.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR) => false,
-            Err(error) => return Err(write(error).into()),
-        };
-        self.sweep_once(parent);
-        Ok(erased)
+        self.unlink(self.root(), key, split(key).0, durability)
     }
 
     fn erase_under(&self, lock: &dyn Lock, durability: Durability) -> Result<bool> {
         let (parent, name) = split(lock.key());
         let Some(folder) = lock.folder() else { return self.erase(lock.key(), durability) };
         step("erase");
-        let erased = match system_calls::unlinkat(folder, name, AtFlags::empty()) {
-            Ok(()) => self.sync_folders(parent, durability).map(|()| true)?,
-            Err(Errno::NOENT | Errno::ISDIR) => false,
-            Err(error) => return Err(write(error).into()),
-        };
-        self.sweep_once(parent);
-        Ok(erased)
+        self.unlink(folder.as_fd(), name, parent, durability)
     }
 
     fn stage<'a>(&'a self, prefix: &str, durability: Durability) -> Result<Option<Box<dyn Stage<'a> + 'a>>> {
@@ -470,6 +456,24 @@ impl StoreWriter for FilesystemStore {
 }
 
 impl FilesystemStore {
+    /// Removes the value `path` below `folder`; `parent` is the path of its own folder. Returns whether there was one.
+    fn unlink(
+        &self,
+        folder: BorrowedFd<'_>,
+        path: &str,
+        parent: &str,
+        durability: Durability,
+    ) -> Result<bool> {
+        let erased = match system_calls::unlinkat(folder, path, AtFlags::empty()) {
+            Ok(()) => self.sync_folders(parent, durability).map(|()| true)?,
+            // A folder is not a value.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR) => false,
+            Err(error) => return Err(write(error).into()),
+        };
+        self.sweep_once(parent);
+        Ok(erased)
+    }
+
     fn is_there(&self, path: &str) -> Result<bool> {
         match system_calls::statat(self.root(), path, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) => Ok(true),

@@ -113,11 +113,6 @@ fn is_old(file: &Stat) -> bool {
     SystemTime::now().duration_since(UNIX_EPOCH + changed).is_ok_and(|age| age > DAY)
 }
 
-fn open_folder(folder: impl AsFd, name: &str) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    system_calls::openat(folder, name, flags, Mode::empty())
-}
-
 /// Removes the leftovers in `folder` and in the folders below it, without following links; returns their number.
 pub fn sweep_below(folder: OwnedFd) -> Result<usize> {
     let mut swept = 0;
@@ -128,7 +123,7 @@ pub fn sweep_below(folder: OwnedFd) -> Result<usize> {
             if file_type == FileType::Directory
                 && let Ok(name) = name.to_str()
             {
-                match open_folder(&folder, name) {
+                match system_calls::open_folder(&folder, name) {
                     Ok(inner) => folders.try_push(inner)?,
                     Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
                     Err(error) => return Err(write_error(error)),

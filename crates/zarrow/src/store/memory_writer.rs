@@ -151,6 +151,28 @@ impl Detached for MemoryRemains {
     }
 }
 
+/// Copies the concatenated parts to `bytes`, from `offset` on. Bytes between the end and `offset` become 0.
+///
+/// # Errors
+/// [`zarrow_array::Error::OutOfMemory`].
+pub(super) fn copy_parts(bytes: &mut Vec<u8>, offset: u64, parts: &[&[u8]]) -> Result<()> {
+    let mut at = usize::try_from(offset).unwrap_or(usize::MAX);
+    for part in parts {
+        let nbytes = at.saturating_add(part.len());
+        if nbytes > bytes.len() {
+            let more = nbytes - bytes.len();
+            bytes.make_room(more)?;
+            let start = at.max(bytes.len());
+            bytes.resize(start, 0);
+        }
+        let over = part.len().min(bytes.len() - at);
+        bytes[at..at + over].copy_from_slice(&part[..over]);
+        bytes.extend_from_slice(&part[over..]);
+        at = nbytes;
+    }
+    Ok(())
+}
+
 /// A value that is being written.
 struct MemoryDraft<'a> {
     store: &'a MemoryStore,
@@ -162,22 +184,7 @@ struct MemoryDraft<'a> {
 
 impl Draft for MemoryDraft<'_> {
     fn write_at(&self, offset: u64, parts: &[&[u8]]) -> Result<()> {
-        let mut bytes = self.bytes.lock();
-        let mut at = usize::try_from(offset).unwrap_or(usize::MAX);
-        for part in parts {
-            let nbytes = at.saturating_add(part.len());
-            if nbytes > bytes.len() {
-                let more = nbytes - bytes.len();
-                bytes.make_room(more)?;
-                let start = at.max(bytes.len());
-                bytes.resize(start, 0);
-            }
-            let over = part.len().min(bytes.len() - at);
-            bytes[at..at + over].copy_from_slice(&part[..over]);
-            bytes.extend_from_slice(&part[over..]);
-            at = nbytes;
-        }
-        Ok(())
+        copy_parts(&mut self.bytes.lock(), offset, parts)
     }
 
     fn publish(self: Box<Self>) -> Result<()> {

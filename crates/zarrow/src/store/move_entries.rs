@@ -15,7 +15,7 @@ use crate::store::system_calls;
 use crate::store::temporary_name::is_reserved;
 use crate::store::write_errors::{write, write_error};
 use crate::store::{Lock, StoreWriter, check_key, join};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, FileType, Mode, RenameFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -51,7 +51,7 @@ impl<'a> Source<'a> {
 
     fn inner(&self, name: &CStr) -> Result<Source<'a>> {
         let prefix = self.prefix.as_ref().zip(name.to_str().ok()).map(|(prefix, name)| join(prefix, name));
-        let folder = open_folder(&self.folder, name).map_err(write)?;
+        let folder = system_calls::open_folder(&self.folder, name).map_err(write)?;
         Ok(Source { store: self.store, prefix, folder, marks: self.marks })
     }
 
@@ -63,7 +63,7 @@ impl<'a> Source<'a> {
             Err(Errno::XDEV) if is_folder(&self.folder, name) => {
                 drop(lock);
                 make_folder(to, name).map_err(write)?;
-                let (inner, to) = (self.inner(name)?, open_folder(to, name).map_err(write)?);
+                let (inner, to) = (self.inner(name)?, system_calls::open_folder(to, name).map_err(write)?);
                 inner.names()?.iter().try_for_each(|name| inner.move_to(&to, name))?;
                 remove_folder(&self.folder, name)
             }
@@ -109,7 +109,10 @@ pub fn move_back(from: &OwnedFd, to: &OwnedFd, name: &CStr, marks: &[&str]) -> R
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(Errno::EXIST | Errno::NOTEMPTY | Errno::XDEV) if is_folder(from, name) => {
             make_folder(to, name).map_err(write)?;
-            let (from, to) = (open_folder(from, name).map_err(write)?, open_folder(to, name).map_err(write)?);
+            let (from, to) = (
+                system_calls::open_folder(from, name).map_err(write)?,
+                system_calls::open_folder(to, name).map_err(write)?,
+            );
             names(&from, marks)?.iter().rev().try_for_each(|name| move_back(&from, &to, name, marks))
         }
         Err(Errno::EXIST) => Ok(()),
@@ -179,11 +182,6 @@ fn make_folder(folder: &OwnedFd, name: &CStr) -> Result<(), Errno> {
         Err(Errno::EXIST) => Ok(()),
         made => made,
     }
-}
-
-fn open_folder(folder: &OwnedFd, name: &CStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    system_calls::openat(folder, name, flags, Mode::empty())
 }
 
 fn is_folder(folder: &OwnedFd, name: &CStr) -> bool {

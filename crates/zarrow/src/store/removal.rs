@@ -9,7 +9,7 @@ use crate::store::fault_point::fault_of_rename;
 use crate::store::folder_entries::each_entry_of_shared;
 use crate::store::system_calls;
 use crate::store::temporary_name::unique_name;
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -107,8 +107,7 @@ fn is_folder_after_unlink(folder: impl AsFd, name: &CStr) -> Result<bool, Errno>
 
 /// Opens a folder to be emptied (step 3).
 fn open(folder: impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let open = || system_calls::openat(&folder, name, flags, Mode::empty());
+    let open = || system_calls::open_folder(&folder, name);
     let opened = match open() {
         Err(Errno::ACCESS) => {
             own(&folder, name)?;

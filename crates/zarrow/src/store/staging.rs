@@ -25,7 +25,7 @@ use crate::store::system_calls;
 use crate::store::temporary_name::unique_name;
 use crate::store::write_errors::{behind_link, disappears, write};
 use crate::store::{Detached, Durability, Stage, Store, join};
-use rustix::fs::{Mode, OFlags, RenameFlags};
+use rustix::fs::{Mode, RenameFlags};
 use rustix::io::Errno;
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -285,8 +285,7 @@ impl<'a> Hidden<'a> {
 
     /// Opens the folder.
     pub fn folder(&self) -> Result<OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        match system_calls::openat(self.store.root(), &self.path, flags, Mode::empty()) {
+        match system_calls::open_folder(self.store.root(), &*self.path) {
             Ok(folder) => Ok(folder),
             Err(Errno::NOENT) => Err(ErrorKind::NotFound.into()),
             Err(error) => Err(write(error).into()),

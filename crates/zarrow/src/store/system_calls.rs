@@ -56,6 +56,12 @@ pub fn open(path: impl Arg + Copy, flags: OFlags, mode: Mode) -> Result<OwnedFd,
     repeat(|| rustix::fs::open(path, flags, mode))
 }
 
+/// Opens a folder that is not a link.
+pub fn open_folder(folder: impl AsFd, path: impl Arg + Copy) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    openat(folder, path, flags, Mode::empty())
+}
+
 pub fn openat(folder: impl AsFd, path: impl Arg + Copy, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     repeat(|| rustix::fs::openat(&folder, path, flags, mode))
 }

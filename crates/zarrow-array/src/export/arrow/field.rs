@@ -62,8 +62,7 @@ impl ArrowField<'_> {
             order.iter().map(name).collect::<Option<Vec<String>>>()
         });
         if let Some(names) = names {
-            let quoted: Vec<String> = names.iter().map(|name| json_string(name)).collect();
-            let _ = write!(metadata, ",\"dim_names\":[{}]", quoted.join(","));
+            let _ = write!(metadata, ",\"dim_names\":{}", serde_json::Value::from(names));
         }
         if order != own {
             let _ = write!(metadata, ",\"permutation\":{order:?}");
@@ -153,24 +152,8 @@ fn element(dtype: &DataType, form: ArrowForm) -> Result<SchemaNode> {
 
 /// Exports elements as opaque bytes, labelled with the type's Zarr name.
 fn opaque(name: &str, item_size: usize) -> SchemaNode {
-    let metadata = format!("{{\"type_name\":{},\"vendor_name\":\"zarr\"}}", json_string(name));
+    let metadata = format!("{{\"type_name\":{},\"vendor_name\":\"zarr\"}}", serde_json::Value::from(name));
     extension("arrow.opaque", metadata, SchemaNode::formatted(&format!("w:{item_size}")))
-}
-
-/// Encodes a JSON string.
-fn json_string(text: &str) -> String {
-    let mut json = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => json.extend(['\\', character]),
-            '\0'..='\x1f' => {
-                let _ = write!(json, "\\u{:04x}", u32::from(character));
-            }
-            _ => json.push(character),
-        }
-    }
-    json.push('"');
-    json
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ impl Source {
             Source::Bytes(bytes) => {
                 let nbytes = bytes.len() as u64;
                 let part = ObjectPart { key: String::new(), offset: 0, nbytes, version: None };
-                let range = part.range(&request.range);
+                let range = request.range.within(part.nbytes);
                 let head = Head { start: range.start, nbytes: Some(nbytes), version: None };
                 let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
                 let bytes = bytes.get(place(range.start)..place(range.end)).unwrap_or_default();

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::ops::{ControlFlow, Range};
-use zarrow::store::remote::{ByteRange, Head, ObjectVersion, Outcome, Receiver};
+use zarrow::store::remote::{Head, ObjectVersion, Outcome, Receiver};
 use zarrow::{ErrorKind, Result};
 
 /// A part of an object.
@@ -23,18 +23,6 @@ pub struct ObjectPart {
 }
 
 impl ObjectPart {
-    /// Returns the requested bytes, relative to the part.
-    pub fn range(&self, requested: &ByteRange) -> Range<u64> {
-        match requested {
-            ByteRange::Whole => 0..self.nbytes,
-            ByteRange::Range(range) => {
-                let start = range.start.min(self.nbytes);
-                start..range.end.clamp(start, self.nbytes)
-            }
-            ByteRange::Suffix(nbytes) => self.nbytes.saturating_sub(*nbytes)..self.nbytes,
-        }
-    }
-
     /// Returns the place of `range` in the object (step 1).
     pub fn shifted(&self, range: &Range<u64>) -> Range<u64> {
         self.offset.saturating_add(range.start)..self.offset.saturating_add(range.end)

@@ -79,7 +79,7 @@ impl Target {
             receiver.done(Ok(Outcome::Changed));
             return RequestHandle::ended();
         }
-        let range = part.range(&request.range);
+        let range = request.range.within(part.nbytes);
         if self.store.remote().is_none() {
             self.read(&part, range, receiver);
             return RequestHandle::ended();

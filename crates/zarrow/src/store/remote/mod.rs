@@ -123,6 +123,21 @@ pub enum ByteRange {
     Suffix(u64),
 }
 
+impl ByteRange {
+    /// Returns the positions of the bytes in a value of `nbytes` bytes.
+    #[must_use]
+    pub fn within(&self, nbytes: u64) -> Range<u64> {
+        match self {
+            ByteRange::Whole => 0..nbytes,
+            ByteRange::Range(range) => {
+                let start = range.start.min(nbytes);
+                start..range.end.clamp(start, nbytes)
+            }
+            ByteRange::Suffix(count) => nbytes.saturating_sub(*count)..nbytes,
+        }
+    }
+}
+
 /// Purpose of a request, for the store's scheduling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -12,10 +12,11 @@
 use super::adapter::RemoteAdapter;
 use super::{ByteRange, Condition, Listing, ObjectVersion, Put, RemoteWriter, wait};
 use crate::error::{Error, ErrorKind, Result};
+use crate::store::memory_writer::copy_parts;
 use crate::store::remote::body::{Fetched, fetch};
 use crate::store::remote::{Request, RequestClass};
 use crate::store::{Detached, Draft, Durability, Lock, Locked, Store, StoreWriter, Value, check_key, join};
-use zarrow_array::allocation::Grow;
+use zarrow_array::allocation::concatenated;
 use zarrow_array::fork::Mutex;
 
 /// Number of keys deleted by one call.
@@ -81,14 +82,6 @@ impl RemoteAdapter {
     }
 }
 
-/// Concatenates `parts`.
-fn joined(parts: &[&[u8]]) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    bytes.make_room(parts.iter().map(|part| part.len()).sum()).map_err(Error::from)?;
-    parts.iter().for_each(|part| bytes.extend_from_slice(part));
-    Ok(bytes)
-}
-
 /// Returns the error for a store that cannot exclude a second writer of a value (step 3).
 fn no_conditions() -> Error {
     let text = "this store has no conditional writes: changing part of a chunk, attributes or a \
@@ -109,14 +102,14 @@ impl StoreWriter for RemoteAdapter {
     }
 
     fn set(&self, key: &str, parts: &[&[u8]], _: Durability) -> Result<()> {
-        self.put(key, vec![joined(parts)?], &Condition::Always).map(drop)
+        self.put(key, vec![concatenated(parts)?], &Condition::Always).map(drop)
     }
 
     fn set_new(&self, key: &str, parts: &[&[u8]], durability: Durability) -> Result<()> {
         if !self.remote_writer()?.has_conditions() {
             return self.set(key, parts, durability);
         }
-        match self.put(key, vec![joined(parts)?], &Condition::IfAbsent) {
+        match self.put(key, vec![concatenated(parts)?], &Condition::IfAbsent) {
             // The server turned out to have no conditions.
             Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => {
                 self.set(key, parts, durability)
@@ -137,7 +130,7 @@ impl StoreWriter for RemoteAdapter {
 
     fn set_under(&self, lock: &dyn Lock, parts: &[&[u8]], _: Durability) -> Result<()> {
         let condition = lock.condition().unwrap_or(&Condition::Always);
-        self.put(lock.key(), vec![joined(parts)?], condition).map(drop)
+        self.put(lock.key(), vec![concatenated(parts)?], condition).map(drop)
     }
 
     fn erase_under(&self, lock: &dyn Lock, durability: Durability) -> Result<bool> {
@@ -274,18 +267,7 @@ impl<'a> RemoteDraft<'a> {
 
 impl Draft for RemoteDraft<'_> {
     fn write_at(&self, offset: u64, parts: &[&[u8]]) -> Result<()> {
-        let too_large = || ErrorKind::Write(std::io::ErrorKind::FileTooLarge.into());
-        let mut bytes = self.bytes.lock();
-        let mut start = usize::try_from(offset).map_err(|_| too_large())?;
-        for part in parts {
-            let end = start.checked_add(part.len()).ok_or_else(too_large)?;
-            if bytes.len() < end {
-                bytes.try_resize(end, 0)?;
-            }
-            bytes[start..end].copy_from_slice(part);
-            start = end;
-        }
-        Ok(())
+        copy_parts(&mut self.bytes.lock(), offset, parts)
     }
 
     fn publish(self: Box<Self>) -> Result<()> {

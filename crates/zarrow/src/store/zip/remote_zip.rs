@@ -10,11 +10,10 @@ use super::remote_archive::RemoteArchive;
 use super::remote_member::fetch_member;
 use crate::error::Result;
 use crate::store::remote::{
-    ByteRange, FetchPolicy, Head, ListedValue, Listing, OnDone, Outcome, Receiver, RemoteStore, Request,
-    RequestHandle,
+    FetchPolicy, Head, ListedValue, Listing, OnDone, Outcome, Receiver, RemoteStore, Request, RequestHandle,
 };
 use crate::store::{join, normalize_path};
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use zarrow_array::allocation;
 
@@ -119,7 +118,7 @@ impl RemoteStore for RemoteZip {
                 return RequestHandle::ended();
             }
         };
-        let wanted = range_of(&request.range, nbytes);
+        let wanted = request.range.within(nbytes);
         if wanted.is_empty() {
             let head =
                 Head { start: wanted.start, nbytes: Some(nbytes), version: self.archive.version.clone() };
@@ -133,14 +132,5 @@ impl RemoteStore for RemoteZip {
     fn list(&self, prefix: &str, recursive: bool, done: OnDone<Listing>) -> RequestHandle {
         done(self.listing(prefix, recursive));
         RequestHandle::ended()
-    }
-}
-
-/// Returns the requested bytes of a value of this size.
-fn range_of(range: &ByteRange, nbytes: u64) -> Range<u64> {
-    match range {
-        ByteRange::Whole => 0..nbytes,
-        ByteRange::Range(range) => range.start.min(nbytes)..range.end.min(nbytes),
-        ByteRange::Suffix(count) => nbytes.saturating_sub(*count)..nbytes,
     }
 }

@@ -3,7 +3,6 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::Attributes;
 use crate::metadata::missing_values::MissingValues;
-use crate::node::any::Node;
 use crate::node::array::Array;
 use crate::node::group::Group;
 use crate::node::table::anndata::{EncodedArray, check_distinct, masked};
@@ -58,19 +57,6 @@ impl Column {
         let without_axes = self.arrays().find(|array| array.shape().is_empty());
         let refused = without_axes.map(|array| array.place(ErrorKind::Shape(text.into()).into()));
         refused.map_or(Ok(self), Err)
-    }
-
-    /// Creates the column of a node: an array, or a group that represents one.
-    ///
-    /// # Errors
-    /// [`ErrorKind::WrongNode`] for other groups; errors of [`EncodedArray::from_group`] and [`new`](Column::new).
-    pub fn from_node(name: &str, node: Node) -> Result<Column> {
-        let group = match node {
-            Node::Array(array) => return Column::new(name, array),
-            Node::Group(group) => group,
-        };
-        let array = EncodedArray::from_group(&group)?;
-        Column::encoded(name, &group, array.ok_or_else(|| Column::no_array(&group))?)
     }
 
     /// Returns the error for a group that represents no array.
