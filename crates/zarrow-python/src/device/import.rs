@@ -15,8 +15,8 @@ use crate::export::{data_type, numpy};
 use crate::layout::decoded_array::DecodedArray;
 use crate::python::capsule::{self, Consumed};
 use crate::python::error::{Attempt, Raise, byte_order, exchange, unsupported};
+use crate::python::gil::Kept;
 use crate::python::importing::import;
-use crate::python::kept_object::KeptObject;
 use crate::python::made_once::name;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
@@ -30,24 +30,12 @@ use zarrow_dlpack::{DLDeviceType, DLPackVersion};
 /// Adds the static methods that import arrays to the class of tensors on a device.
 pub fn add_to_class(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let class = module.py().get_type::<DeviceTensor>();
-    class.setattr("_of", wrap_pyfunction!(_of, module)?)?;
-    class.setattr("_is_on_device", wrap_pyfunction!(_is_on_device, module)?)
-}
-
-/// Convert any array to a tensor on a device.
-#[pyfunction]
-#[pyo3(signature = (x, device = None))]
-fn _of<'py>(x: &Bound<'py, PyAny>, device: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, DeviceTensor>> {
-    on_device(x, device)
+    class.setattr("_of", wrap_pyfunction!(on_device, module)?)?;
+    class.setattr("_is_on_device", wrap_pyfunction!(is_on_device, module)?)
 }
 
 /// Return whether the memory of any array is on a device.
-#[pyfunction]
-fn _is_on_device(x: &Bound<'_, PyAny>) -> PyResult<bool> {
-    is_on_device(x)
-}
-
-/// Returns whether the memory of `object` is on a device.
+#[pyfunction(name = "_is_on_device")]
 pub fn is_on_device(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if object.is_instance_of::<DeviceTensor>() {
         return Ok(true);
@@ -191,7 +179,7 @@ fn by_interface(
     let dtype = element(object, &need("typestr")?)?;
     let (protocol, device) = ("__cuda_array_interface__", None);
     let described = Interface { protocol, device, address, shape, strides, dtype, read_only };
-    let owner = Box::new(KeptObject::new(object.clone().unbind()));
+    let owner = Box::new(Kept::new(object.clone().unbind()));
     // SAFETY: the protocol requires the object to keep the memory alive, and to allow writing unless flagged
     // read-only. Earlier work on the memory is awaited below, before the tensor is used.
     let tensor = py.detach(|| unsafe { described.tensor(owner) }).raise(py)?;
@@ -224,8 +212,8 @@ fn element(object: &Bound<'_, PyAny>, typestr: &Bound<'_, PyAny>) -> PyResult<Da
     }
 }
 
-/// Converts `object` to a tensor on `device`, by default its own device or the first one. Memory elsewhere is
-/// copied.
+/// Convert any array to a tensor on a device, by default its own or the first one. Memory elsewhere is copied.
+#[pyfunction(name = "_of", signature = (object, wanted = None))]
 pub fn on_device<'py>(
     object: &Bound<'py, PyAny>,
     wanted: Option<&Bound<'py, PyAny>>,

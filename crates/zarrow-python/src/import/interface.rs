@@ -4,13 +4,14 @@
 //!
 //! Source: NumPy, "The array interface protocol", version 3.
 
-use super::owner::Held;
 use super::{NotShareable, SharedMemory};
 use crate::export::{data_type, numpy, numpy_api};
 use crate::python::error::{Raise, exchange};
+use crate::python::gil::Kept;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use std::sync::Arc;
 use zarrow_array::import::element::Element;
 use zarrow_array::{DataType, Error, ForeignMemory, ForeignStrides, SharedTensor};
 
@@ -121,7 +122,8 @@ fn kept_by(
             let memory = memory.raise(object.py())?;
             // SAFETY: the protocol requires the object to keep the memory alive, and to allow writing unless
             // flagged read-only; NumPy does both.
-            let tensor = unsafe { SharedTensor::from_foreign(memory, Held::new(object)) };
+            let tensor =
+                unsafe { SharedTensor::from_foreign(memory, Arc::new(Kept::new(object.clone().unbind()))) };
             Ok(Some(SharedMemory::Shared(tensor)))
         }
     }

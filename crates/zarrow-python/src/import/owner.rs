@@ -10,23 +10,6 @@ use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::sync::Arc;
 
-/// An object that keeps its memory alive.
-pub struct Held(Option<Py<PyAny>>);
-
-impl Held {
-    /// Keeps `object` alive.
-    pub fn new(object: &Bound<'_, PyAny>) -> Arc<Held> {
-        Arc::new(Held(Some(object.clone().unbind())))
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let object = self.0.take();
-        gil::with(|_| drop(object));
-    }
-}
-
 /// A view by the buffer protocol, released once.
 pub struct BufferView(UnsafeCell<ffi::Py_buffer>);
 

@@ -10,10 +10,11 @@ use crate::index::advanced::{self, Indexing};
 use crate::node::array::Array;
 use crate::node::array_input::ArrayInput;
 use crate::node::current::Current;
-use crate::node::detached::{DetachedRead, Keeper, tell_with};
+use crate::node::detached::{DetachedRead, tell_with};
 use crate::node::out::Out;
 use crate::node::store::StoreLocation;
 use crate::python::error::Raise;
+use crate::python::gil::Kept;
 use crate::python::interrupt::interruptible;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -224,7 +225,7 @@ impl ChunkParts {
     ) -> PyResult<DetachedRead> {
         let PartsRead { array, selections, targets, out } =
             self.prepare(py, &shape, kind, &parts, result, coalescing)?;
-        let keeper = Keeper::new(out, result.clone().unbind());
+        let keeper = Kept::new((out, result.clone().unbind()));
         let work = move |cancel: &dyn Fn() -> bool| {
             read_parts(&array, &selections, &targets, cancel)?;
             Ok(array.take_missing_chunks())

@@ -11,8 +11,8 @@ use crate::export::numpy;
 use crate::layout::variable::bytes_of;
 use crate::python::error::Raise;
 use crate::python::failure::PythonFailure;
-use crate::python::kept_object::KeptObject;
-use crate::python::{gil, json};
+use crate::python::gil::{self, Kept};
+use crate::python::json;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -32,17 +32,17 @@ pub fn _register_codec(py: Python<'_>, name: &str, kind: &str, make: Py<PyAny>) 
             )));
         }
     };
-    let make = KeptObject::new(make);
+    let make = Kept::new(make);
     let registered = register(name, kind, move |configuration| {
-        let codec = with_gil(|py| Ok(make.bind(py)?.call1((json::object(py, configuration)?,))?.unbind()))?;
-        Ok(Arc::new(PythonCodec(KeptObject::new(codec))))
+        let codec = with_gil(|py| Ok(make.bind(py).call1((json::object(py, configuration)?,))?.unbind()))?;
+        Ok(Arc::new(PythonCodec(Kept::new(codec))))
     });
     registered.raise(py)
 }
 
 /// A configured codec (step 1).
 #[derive(Debug)]
-struct PythonCodec(KeptObject);
+struct PythonCodec(Kept<Py<PyAny>>);
 
 impl Codec for PythonCodec {
     fn decode(
@@ -52,7 +52,7 @@ impl Codec for PythonCodec {
         decoded: &mut DecodedBytes<'_>,
     ) -> Result<(), CodecFailure> {
         with_gil(|py| {
-            let given = self.0.bind(py)?.call_method1("decode", (bytes_of(py, encoded)?,))?;
+            let given = self.0.bind(py).call_method1("decode", (bytes_of(py, encoded)?,))?;
             Ok(decoded.push(given.cast::<PyBytes>()?.as_bytes()))
         })?
         .map_err(CodecFailure::from)
@@ -67,7 +67,7 @@ impl Codec for PythonCodec {
                 }
             };
             let arguments = (bytes_of(py, decoded)?, dtype, shape);
-            let given = self.0.bind(py)?.call_method1("encode", arguments)?;
+            let given = self.0.bind(py).call_method1("encode", arguments)?;
             Ok(zarrow_array::allocation::copied(given.cast::<PyBytes>()?.as_bytes()))
         })?
         .map_err(|error| zarrow::Error::from(error).into())

@@ -12,7 +12,7 @@ use crate::node::array_input::{self, ArrayInput};
 use crate::node::missing;
 use crate::node::out::Out;
 use crate::python::error::Raise;
-use crate::python::gil;
+use crate::python::gil::{self, Kept};
 use crate::python::interpreter_exit::PythonCaller;
 use pyo3::prelude::*;
 use zarrow::{Detached, ReadRequest, ValueSource, Values, WriteOptions};
@@ -27,26 +27,6 @@ impl DetachedRead {
     /// Request cancellation: the operation soon ends as interrupted, unless it has already ended.
     fn cancel(&self, py: Python<'_>) {
         py.detach(|| self.0.cancel());
-    }
-}
-
-/// Owners of a read's Python memory; dropped with the GIL.
-pub struct Keeper(Option<(Out, Py<PyAny>)>);
-
-impl Keeper {
-    /// Keeps the memory of `object`.
-    pub fn new(out: Out, object: Py<PyAny>) -> Keeper {
-        Keeper(Some((out, object)))
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        if let Some(kept) = self.0.take()
-            && let Some(left) = gil::with_value(kept, |_, kept| drop(kept))
-        {
-            std::mem::forget(left);
-        }
     }
 }
 
@@ -96,7 +76,7 @@ pub fn _read_detached(
     if let Some(object) = out {
         let out = Out::new(&object, elements.data_type(), &selection.shape())?;
         let strided = out.strided.clone();
-        let keeper = Keeper::new(out, object.unbind());
+        let keeper = Kept::new((out, object.unbind()));
         let done = |read: zarrow::Result<()>| {
             drop(keeper);
             tell(callback, read.map(|()| None));
@@ -113,32 +93,10 @@ pub fn _read_detached(
     read.raise(py).map(DetachedRead)
 }
 
-/// Python values that a write reads; dropped with the GIL.
-pub struct HeldValues(Option<ArrayInput>);
-
-impl HeldValues {
-    /// Takes over these values.
-    pub fn new(input: ArrayInput) -> HeldValues {
-        HeldValues(Some(input))
-    }
-}
-
-impl ValueSource for HeldValues {
+impl ValueSource for Kept<ArrayInput> {
     fn values(&self) -> zarrow::Result<Values<'_>> {
-        let lost = || zarrow::ErrorKind::Internal("a write without values".into());
-        let input = self.0.as_ref().ok_or_else(lost)?;
         // SAFETY: the caller must not write to the values during the call, as with NumPy.
-        unsafe { input.values() }
-    }
-}
-
-impl Drop for HeldValues {
-    fn drop(&mut self) {
-        if let Some(input) = self.0.take()
-            && let Some(left) = gil::with_value(input, |_, input| drop(input))
-        {
-            std::mem::forget(left);
-        }
+        unsafe { ArrayInput::values(self) }
     }
 }
 
@@ -164,7 +122,7 @@ pub fn _write_detached(
     let durability = durability.map_or(Ok(inner.durability()), array_input::durability)?;
     let (elements, selection) = array.get().state().selected(selection, Indexing::Plain)?;
     let input = ArrayInput::new(value, elements.data_type(), casting, Some(elements.metadata()))?;
-    let values = Box::new(HeldValues::new(input));
+    let values = Box::new(Kept::new(input));
     let done = |written: zarrow::Result<()>| tell(callback, written.map(|()| None));
     let write = py.detach(|| {
         let options = WriteOptions::default().durability(durability).write_empty_chunks(write_empty_chunks);

@@ -2,11 +2,11 @@
 
 use crate::node::array_input::{self, ArrayInput};
 use crate::node::batch::source;
-use crate::node::detached::HeldValues;
 use crate::node::group::{self, Group};
 use crate::node::store::StoreLocation;
 use crate::python::argument::{argument, known, refused};
 use crate::python::error::{Attempt, Raise};
+use crate::python::gil::Kept;
 use crate::python::importing::import;
 use crate::python::interrupt::changing;
 use crate::python::json;
@@ -26,7 +26,7 @@ impl NewNode {
     /// Creates the Python object of a node with these elements.
     pub fn new(node: zarrow::NewNode, elements: Option<ArrayInput>) -> NewNode {
         let Some(elements) = elements else { return NewNode(node) };
-        let values: Arc<dyn ValueSource> = Arc::new(HeldValues::new(elements));
+        let values: Arc<dyn ValueSource> = Arc::new(Kept::new(elements));
         NewNode(node.values(values))
     }
 }
@@ -153,7 +153,7 @@ impl Write {
         let (current, kind) = source(&array, "write_many")?;
         let (array, selection) = (current.get(), current.selection(&index, kind)?);
         let input = ArrayInput::new(&values, array.data_type(), casting, Some(array.metadata()))?;
-        Ok(Write { array, selection, values: Arc::new(HeldValues::new(input)) })
+        Ok(Write { array, selection, values: Arc::new(Kept::new(input)) })
     }
 }
 

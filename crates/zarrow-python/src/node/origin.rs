@@ -116,7 +116,7 @@ pub fn reduce<'py>(
         (_, Some(archive)) => archive.url().into_pyobject(py)?.into_any(),
         _ => match (CloudStore::over(store), python_store::beneath(&**store)) {
             (Some(cloud), _) => Bound::new(py, cloud)?.into_any(),
-            (_, Some(object)) => object.source(py)?,
+            (_, Some(object)) => object.source(py),
             _ => Bound::new(py, MemoryStore::over(store)?)?.into_any(),
         },
     };

@@ -9,6 +9,36 @@
 use crate::python::interpreter_exit;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+
+/// A value with references to Python objects, which is dropped with the GIL. After the interpreter has ended, it is
+/// leaked.
+#[derive(Debug)]
+pub struct Kept<T>(ManuallyDrop<T>);
+
+impl<T> Kept<T> {
+    /// Keeps `value`.
+    pub fn new(value: T) -> Kept<T> {
+        Kept(ManuallyDrop::new(value))
+    }
+}
+
+impl<T> Deref for Kept<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> Drop for Kept<T> {
+    fn drop(&mut self) {
+        // SAFETY: the value is taken here alone, once.
+        let value = unsafe { ManuallyDrop::take(&mut self.0) };
+        std::mem::forget(with_value(value, |_, value| drop(value)));
+    }
+}
 
 /// Runs `work` with the GIL, even if another library has released it; `None` if the interpreter has ended.
 pub fn with<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {

@@ -16,7 +16,6 @@ pub mod interpreter_exit;
 pub mod interrupt;
 pub mod json;
 pub mod keeps_exception;
-pub mod kept_object;
 pub mod made_once;
 pub mod summary;
 pub mod without_gil;

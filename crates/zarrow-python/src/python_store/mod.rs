@@ -12,7 +12,7 @@ pub mod queue;
 pub mod references;
 pub mod request;
 
-use crate::python::kept_object::KeptObject;
+use crate::python::gil::Kept;
 use crate::python_store::references::References;
 use pyo3::prelude::*;
 use request::{Operation, Slot, StoreRequest, Teller};
@@ -29,9 +29,9 @@ use zarrow_array::fork::generation;
 
 /// A store written in Python.
 pub struct PythonStore {
-    adapter: Arc<KeptObject>,
+    adapter: Arc<Kept<Py<PyAny>>>,
     /// Object passed by the user, for pickling.
-    source: KeptObject,
+    source: Kept<Py<PyAny>>,
     name: String,
     policy: FetchPolicy,
     is_writable: bool,
@@ -57,7 +57,7 @@ impl PythonStore {
             ..FetchPolicy::default()
         };
         let store = PythonStore {
-            source: KeptObject::new(get("source")?.unbind()),
+            source: Kept::new(get("source")?.unbind()),
             name: get("name")?.extract()?,
             policy,
             is_writable: get("is_writable")?.extract()?,
@@ -65,20 +65,20 @@ impl PythonStore {
             needs_documents_first: get("needs_documents_first")?.extract()?,
             references: get("references")?.cast::<References>().ok().map(|found| found.get().clone()),
             forks: get("forks")?.extract()?,
-            adapter: Arc::new(KeptObject::new(adapter.clone().unbind())),
+            adapter: Arc::new(Kept::new(adapter.clone().unbind())),
             generation: generation(),
         };
         Ok(Arc::new(RemoteAdapter::new(Arc::new(store))))
     }
 
     /// Returns the object that the user passed as the store.
-    pub fn source<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.source.bind(py).cloned()
+    pub fn source<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        self.source.bind(py).clone()
     }
 
     /// Returns the address of the user's object, as its identity.
     pub fn address(&self) -> usize {
-        self.source.address()
+        self.source.as_ptr().addr()
     }
 
     /// Submits a request (step 2).

@@ -6,7 +6,7 @@
 //! 3. Dropping an unanswered request is an error.
 
 use crate::python::failure::PythonFailure;
-use crate::python::kept_object::KeptObject;
+use crate::python::gil::Kept;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -131,7 +131,7 @@ impl Drop for Slot {
 /// A request, as the adapter uses it.
 #[pyclass(frozen, name = "_StoreRequest", module = "zarrow")]
 pub struct StoreRequest {
-    pub adapter: Arc<KeptObject>,
+    pub adapter: Arc<Kept<Py<PyAny>>>,
     pub number: u64,
     pub operation: Operation,
     pub slot: Arc<Slot>,
@@ -197,8 +197,8 @@ impl StoreRequest {
 impl StoreRequest {
     /// Object that serves the request.
     #[getter]
-    fn adapter<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.adapter.bind(py).cloned()
+    fn adapter<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        self.adapter.bind(py).clone()
     }
 
     /// Unique number of the request.
@@ -398,7 +398,7 @@ impl StoreRequest {
 
 impl StoreRequest {
     /// Creates a request to the store of `adapter`.
-    pub fn new(adapter: Arc<KeptObject>, operation: Operation, teller: Teller) -> StoreRequest {
+    pub fn new(adapter: Arc<Kept<Py<PyAny>>>, operation: Operation, teller: Teller) -> StoreRequest {
         StoreRequest { adapter, number: next_number(), operation, slot: Slot::new(teller) }
     }
 }
