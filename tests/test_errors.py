@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 import struct
@@ -53,6 +54,66 @@ def test_every_class_pickles(name):
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error) and str(again) == str(error) == "what went wrong"
     assert {key: getattr(again, key) for key in place} == place
+
+
+KINDS = {
+    "ZarrowError": "internal",
+    "NotFoundError": "not_found",
+    "NodeExistsError": "exists",
+    "NodeTypeError": "wrong_node",
+    "StoreError": "io",
+    "StorePermissionError": "permission",
+    "InvalidKeyError": "bad_key",
+    "MetadataError": "metadata",
+    "CodecError": "bad_codec",
+    "LimitError": "limit",
+    "IndexingError": "index",
+    "ReadOnlyError": "read_only",
+    "ShapeError": "shape",
+    "StaleHandleError": "stale",
+    "OutOfMemoryError": "out_of_memory",
+    "DataTypeError": "data_type",
+    "ExchangeError": "no_such_type",
+    "UnsupportedError": "unsupported",
+    "InternalError": "internal",
+    "DeviceError": "unavailable",
+}
+
+
+@pytest.mark.parametrize("name", [*BUILTINS, "ZarrowError"])
+def test_every_class_has_a_default_kind(name):
+    error = getattr(zarrow, name)("what went wrong")
+    for again in (error, copy.copy(error), pickle.loads(pickle.dumps(error))):
+        assert again.kind == KINDS[name]
+        assert (again.store, again.path, again.chunk, again.codec) == (None, None, None, None)
+
+
+def test_default_kinds_are_those_of_the_engine(tmp_path):
+    group = zarrow.create_group(tmp_path)
+    values = group.create_array("values", data=[1, 2])
+    read_only = zarrow.open(tmp_path, "values", mode="r")
+    for call in (
+        lambda: zarrow.open(tmp_path, "nothing"),
+        lambda: group.create_array("values", data=[1]),
+        lambda: zarrow.open_group(tmp_path, "values"),
+        lambda: zarrow.open(tmp_path, "../values"),
+        lambda: group.create_array("a", shape=(2,), dtype="i4", compressors=[{"name": "zstd", "level": 3}]),
+        lambda: values[2],
+        lambda: values.write(slice(None), [1, 2, 3]),
+        lambda: values.write(slice(None), [1.5, 2.5], casting="safe"),
+        lambda: read_only.resize(3),
+    ):
+        with pytest.raises(zarrow.ZarrowError) as raised:
+            call()
+        assert raised.value.kind == KINDS[type(raised.value).__name__], raised.value
+
+
+def test_errors_take_their_location_from_a_node(tmp_path):
+    array = zarrow.create_group(tmp_path).create_array("a/b", data=[1, 2])
+    error = zarrow.ShapeError("what went wrong", node=array)
+    assert (str(error), error.store, error.path) == ("what went wrong", str(tmp_path), "a/b")
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.store, again.path) == (str(tmp_path), "a/b")
 
 
 @pytest.fixture

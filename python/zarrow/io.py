@@ -505,8 +505,7 @@ def _without_mask(masked: zarrow.MaskedTensor) -> npt.NDArray[Any]:
     if kind in "iu" and not ((there >= -_EXACT) & (there <= _EXACT)).all():
         raise ExchangeError(
             "integers with nulls become float64, which cannot represent more than 53 bits: type "
-            "zarrow.from_arrow(x)",
-            kind="no_such_type",
+            "zarrow.from_arrow(x)"
         )
     if kind in "iu":
         filled = data.astype("f8")

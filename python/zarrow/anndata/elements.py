@@ -319,7 +319,7 @@ def values_and_mask(group: Group, batch: Batch) -> tuple[Array, Array]:
 
 
 def _malformed(group: Group, text: str) -> MetadataError:
-    return MetadataError(f"{group.name!r}: {text}", kind="metadata", store=group.store, path=group.path)
+    return MetadataError(f"{group.name!r}: {text}", node=group)
 
 
 def _unknown(node: Array | Group, encoding: str) -> UnsupportedError:
@@ -327,7 +327,5 @@ def _unknown(node: Array | Group, encoding: str) -> UnsupportedError:
     return UnsupportedError(
         f"{node.name!r} has the AnnData encoding {encoding!r}, version {version!r}, which zarrow does not "
         "read: type anndata.read_zarr(path), or zarrow.open(path) to read other parts",
-        kind="unsupported",
-        store=node.store,
-        path=node.path,
+        node=node,
     )

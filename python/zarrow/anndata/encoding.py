@@ -42,9 +42,7 @@ def refuse_unfinished(group: Group) -> None:
         raise MetadataError(
             f"{group.name!r} is an unfinished table: its writer is running, or it failed; compute what "
             "to_table(..., compute=False) returned, or write the table again with mode='w'",
-            kind="metadata",
-            store=group.store,
-            path=group.path,
+            node=group,
         )
 
 
@@ -65,7 +63,7 @@ def refuse_no_table(group: Group, method: str) -> None:
         found = "is one column: type group.read(), or read the table that it belongs to"
     else:
         return
-    raise ShapeError(f"{group.name!r} {found}", kind="shape", store=group.store, path=group.path)
+    raise ShapeError(f"{group.name!r} {found}", node=group)
 
 
 def finish(group: Group, attributes: dict[str, Any]) -> None:

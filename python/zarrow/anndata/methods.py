@@ -114,10 +114,7 @@ def to_polars(
     names = list(stream.column_names or ())
     if len(set(names)) < len(names):
         raise MetadataError(
-            f"{self.name!r}: 'column-order' names a column twice: pass columns=[...]",
-            kind="metadata",
-            store=self.store,
-            path=self.path,
+            f"{self.name!r}: 'column-order' names a column twice: pass columns=[...]", node=self
         )
     with reporting(progress, "to_polars", "{} rows".format) as report:
         if report is None:

@@ -122,7 +122,6 @@ def _is_replaced(store: Any, path: str) -> bool:
         raise NodeExistsError(
             f"{existing.name!r} is not an AnnData, so it is not replaced: pass another path, or erase it by "
             "zarrow.create_group(store, path, overwrite=True)",
-            kind="node_exists",
             store=existing.store,
         )
     return True
@@ -144,15 +143,13 @@ def _check_names(members: dict[str, Stored], zarr_format: int) -> None:
             if len(name.encode()) > _MAX_NAME:
                 raise ExchangeError(
                     f"{place.rstrip('/')!r} has a key of {len(name.encode())} bytes, expected at most "
-                    f"{_MAX_NAME}: rename it first",
-                    kind="no_such_type",
+                    f"{_MAX_NAME}: rename it first"
                 )
             try:
                 group = parent.create_group(name)
             except (ValueError, OSError) as error:
                 raise ExchangeError(
-                    f"{here!r}: {name!r} cannot name a node in Zarr: rename it first ({error})",
-                    kind="no_such_type",
+                    f"{here!r}: {name!r} cannot name a node in Zarr: rename it first ({error})"
                 ) from error
             create(group, node.members or {}, f"{here}/")
 
@@ -247,10 +244,7 @@ def node_of(value: Any, place: str, depth: int = 0) -> Stored:
 def _of_mapping(value: Mapping[Any, Any], place: str, depth: int) -> Stored:
     for key in value:
         if not isinstance(key, str) or not key or "/" in key:
-            raise ExchangeError(
-                f"{place!r} has the key {key!r}, expected text without '/': rename it first",
-                kind="no_such_type",
-            )
+            raise ExchangeError(f"{place!r} has the key {key!r}, expected text without '/': rename it first")
     members = {key: node_of(below, f"{place}/{key}", depth + 1) for key, below in value.items()}
     return Stored(_encoding("dict", "0.1.0"), members=members)
 
@@ -271,8 +265,7 @@ def _text(value: Any, place: str) -> Any:
         return np.asarray(value).astype(np.dtypes.StringDType(coerce=False)).astype(np.dtypes.StringDType())
     except (TypeError, ValueError) as error:
         raise ExchangeError(
-            f"{place!r} has objects that are not text: convert them to one type first ({error})",
-            kind="no_such_type",
+            f"{place!r} has objects that are not text: convert them to one type first ({error})"
         ) from error
 
 
@@ -346,18 +339,14 @@ def _of_frame(frame: Any, place: str) -> Stored:
         if not isinstance(name, str) or "/" in name or name == "" or (name == "_index" and name is not index):
             raise ExchangeError(
                 f"{where} has the column {name!r}, expected text without '/', and not '_index': "
-                "rename it first",
-                kind="no_such_type",
+                "rename it first"
             )
     if len(set(names)) < len(names):
-        raise ExchangeError(
-            f"{where} has several columns of one name: rename them first", kind="no_such_type"
-        )
+        raise ExchangeError(f"{where} has several columns of one name: rename them first")
     if index in names and not (frame[index] == frame.index).all():
         raise ExchangeError(
             f"{where}: the index is named {index!r}, as is a column with other values: rename one of "
-            "them first",
-            kind="no_such_type",
+            "them first"
         )
     members = {index: node_of(frame.index, f"{place}/{index}")}
     members |= {name: node_of(frame[name], f"{place}/{name}") for name in names}
@@ -372,6 +361,5 @@ def _encoding(kind: str, version: str) -> dict[str, Any]:
 def _refused(what: str, place: str) -> ExchangeError:
     return ExchangeError(
         f"{place!r} is {what}, which zarrow does not store: convert it to an array first, or type "
-        "adata.write_zarr(path), which stores by zarr-python",
-        kind="no_such_type",
+        "adata.write_zarr(path), which stores by zarr-python"
     )

@@ -34,7 +34,6 @@ def check(group: Group) -> None:
         raise NodeTypeError(
             f"{group.name!r} has {found}, expected 'csr_matrix' or 'csc_matrix': type group.tree() to find "
             "one",
-            kind="wrong_node",
             store=group.store,
         )
 
@@ -175,9 +174,7 @@ def _normalized(selection: Any, shape: tuple[int, int]) -> tuple[Any, Any]:
         return selection, slice(None)
     given = [item for item in selection if item is not Ellipsis]
     if len(given) > 2:
-        raise IndexingError(
-            f"{len(given)} indices for a sparse matrix of shape {shape}, expected at most 2", kind="index"
-        )
+        raise IndexingError(f"{len(given)} indices for a sparse matrix of shape {shape}, expected at most 2")
     if len(given) < 2 and len(selection) > len(given) and selection[0] is Ellipsis:
         return (slice(None), *given) if given else (slice(None), slice(None))
     return (*given, slice(None), slice(None))[:2]
@@ -196,25 +193,25 @@ def _positions(index: Any, extent: int) -> tuple[slice | npt.NDArray[np.intp], i
     rows = np.atleast_1d(np.asarray(_as_list(index)))
     if rows.dtype == bool:
         if rows.shape != (extent,):
-            raise IndexingError(f"mask has shape {rows.shape}, expected ({extent},)", kind="index")
+            raise IndexingError(f"mask has shape {rows.shape}, expected ({extent},)")
         rows = np.flatnonzero(rows)
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
         raise IndexingError(
-            f"index is {index!r}, expected an integer, a slice, a list of positions or a mask", kind="index"
+            f"index is {index!r}, expected an integer, a slice, a list of positions or a mask"
         )
     rows = rows.astype(np.intp)
     rows = np.where(rows < 0, rows + extent, rows)
     outside = (rows < 0) | (rows >= extent)
     if outside.any():
         position = np.asarray(_as_list(index)).reshape(-1)[outside][0]
-        raise IndexingError(f"index {position} is outside of an axis of length {extent}", kind="index")
+        raise IndexingError(f"index {position} is outside of an axis of length {extent}")
     return rows, len(rows)
 
 
 def _as_list(index: Any) -> Any:
     """Return an integer as a list of one, so that its axis stays."""
     if isinstance(index, bool):
-        raise IndexingError(f"index is {index}, expected an integer", kind="index")
+        raise IndexingError(f"index is {index}, expected an integer")
     try:
         return [operator.index(index)]
     except TypeError:
@@ -222,4 +219,4 @@ def _as_list(index: Any) -> Any:
 
 
 def _malformed(group: Group, text: str) -> MetadataError:
-    return MetadataError(f"{group.name!r}: {text}", kind="metadata", store=group.store, path=group.path)
+    return MetadataError(f"{group.name!r}: {text}", node=group)

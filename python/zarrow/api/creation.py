@@ -240,9 +240,7 @@ def create_group(
 def _require_group(node: Any) -> NoReturn:
     from zarrow.errors import NodeTypeError
 
-    raise NodeTypeError(
-        "this is an array, expected a group", kind="wrong_node", store=node.store, path=node.path
-    )
+    raise NodeTypeError("this is an array, expected a group", node=node)
 
 
 @says_options
@@ -510,8 +508,7 @@ def _text_type(dtype: Any) -> Any:
         from zarrow.errors import UnsupportedError
 
         raise UnsupportedError(
-            "dtype is object, which has no Zarr data type: type dtype=str for text, dtype=bytes for bytes",
-            kind="unsupported",
+            "dtype is object, which has no Zarr data type: type dtype=str for text, dtype=bytes for bytes"
         )
     return dtype
 

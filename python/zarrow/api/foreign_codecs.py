@@ -44,7 +44,6 @@ def _refuse_parameters_beside_the_name(codec: Mapping[str, Any]) -> None:
     raise CodecError(
         f"parameters of a codec belong in its configuration: type "
         f'{{"name": "{name}", "configuration": {json.dumps({**configuration, **beside}, default=repr)}}}',
-        kind="bad_codec",
         codec=str(name),
     )
 

@@ -229,7 +229,7 @@ def load(
             if not is_anndata or _is_unchanged(node, before):
                 return loaded
     text = f"this group was replaced during each of {_LOADS} reads"
-    raise StaleHandleError(text, kind="stale", store=node.store, path=node.path)
+    raise StaleHandleError(text, node=node)
 
 
 # Maximum number of reads of a group, if other processes replace it during each.
@@ -332,4 +332,4 @@ def _open_or_create_array(
 
 
 def _wrong_node(text: str, node: Array | Group) -> NodeTypeError:
-    return NodeTypeError(f"this is {text}", kind="wrong_node", store=node.store, path=node.path)
+    return NodeTypeError(f"this is {text}", node=node)

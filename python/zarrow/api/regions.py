@@ -31,7 +31,6 @@ def expect_block(
         raise ShapeError(
             f"a block has shape {block}, but dask expects {expected} for array {path!r} in {store}: correct "
             "chunks= of the function that makes the block, such as map_blocks",
-            kind="shape",
             store=store,
             path=path,
         )

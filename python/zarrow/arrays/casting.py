@@ -166,8 +166,7 @@ def _does_not_fit(value: Any, wanted: Any) -> OverflowError:
 def _is_cut_off(value: Any, wanted: Any) -> DataTypeError:
     return DataTypeError(
         f"cannot write {value} to an array of {wanted}, which would cut it off: round it first, as "
-        "values.astype() does, or type array.write(selection, values, casting='unsafe')",
-        kind="data_type",
+        "values.astype() does, or type array.write(selection, values, casting='unsafe')"
     )
 
 

@@ -295,14 +295,12 @@ def _dates(
     if str(calendar or "standard").lower() not in _CALENDARS:
         raise UnsupportedError(
             f"{name!r}: dates of calendar {calendar!r} do not fit datetime64: type xarray.open_zarr(path), "
-            "which decodes them by cftime, or read without decode=",
-            kind="unsupported",
+            "which decodes them by cftime, or read without decode="
         )
     if not unit:
         raise UnsupportedError(
             f"{text} have a unit without a fixed length: type xarray.open_zarr(path), which decodes them by "
-            "cftime, or read without decode=",
-            kind="unsupported",
+            "cftime, or read without decode="
         )
     start = _reference(reference, text)
     earliest = _MISSING + 1
@@ -313,8 +311,7 @@ def _dates(
         raise UnsupportedError(
             f"{text}: dates do not fit datetime64[ns] of the calendar {calendar or 'standard'!r}: type "
             "xarray.open_zarr(path, decode_times=xarray.coders.CFDatetimeCoder(time_unit='us')), which may "
-            "need cftime, or read without decode=",
-            kind="unsupported",
+            "need cftime, or read without decode="
         )
     missing = _is_missing(data)
     if data.dtype.kind == "f":
@@ -346,8 +343,7 @@ def _time_spans(data: npt.NDArray[Any], units: str, resolution: str, name: str) 
     final = min(size, _RESOLUTIONS[resolution])
     if not _fit(data, unit // final, 0, _MISSING + 1):
         raise UnsupportedError(
-            f"{name!r}: values of {units!r} do not fit timedelta64[{resolution}]: read without decode=",
-            kind="unsupported",
+            f"{name!r}: values of {units!r} do not fit timedelta64[{resolution}]: read without decode="
         )
     counts = data.astype("i8", copy=False)
     counts *= unit // final

@@ -74,10 +74,7 @@ def stored_chunks_of(self: Array) -> Iterator[tuple[int, ...]]:
     if found is None:
         name = self.metadata["chunk_key_encoding"]["name"]
         raise UnsupportedError(
-            f"the keys of its chunks have the encoding {name!r}, which cannot be listed",
-            kind="unsupported",
-            store=self.store,
-            path=self.path,
+            f"the keys of its chunks have the encoding {name!r}, which cannot be listed", node=self
         )
     return (place for _, place in found if place is not None)
 

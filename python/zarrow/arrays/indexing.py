@@ -45,7 +45,7 @@ def part(array: DecodedArray, index: Any) -> Any:
         text = str(error)
         if isinstance(index, str):
             text += f": for the elements of another array, type group[{index!r}][...]"
-        raise IndexingError(text, kind="index") from None
+        raise IndexingError(text) from None
 
 
 def _positions(array: DecodedArray, index: Any) -> numpy.ndarray[Any, Any]:

@@ -325,7 +325,7 @@ class _Work:
     def _array(self, path: str) -> Array:
         array = self._opened(path)
         if not isinstance(array, Array):
-            raise NotFoundError(f"{path!r} is not an array any longer", kind="not_found", store=array.store)
+            raise NotFoundError(f"{path!r} is not an array any longer", store=array.store)
         return array
 
     def _of_copy(self, path: str) -> Array | Group | None:

@@ -67,8 +67,7 @@ def _refuse_store(length: int, done: Done) -> NoReturn:
     del length, done
     raise UnsupportedError(
         "the store has no conditional puts, so that its arrays cannot grow together: append to a copy in a "
-        "folder, or write a new table",
-        kind="unsupported",
+        "folder, or write a new table"
     )
 
 
@@ -82,8 +81,7 @@ def _arrays_of(columns: Columns, group: Group) -> dict[str, Array]:
             what = "columns" if key == "column-order" else "index"
             raise DataTypeError(
                 f"the dataframe has the {what} {given}, and the table {group.name!r} has {has}: "
-                + ("select them by ddf[names]" if key == "column-order" else "pass index=, or set_index()"),
-                kind="data_type",
+                + ("select them by ddf[names]" if key == "column-order" else "pass index=, or set_index()")
             )
     arrays: dict[str, Array] = {}
     found: object
@@ -104,7 +102,6 @@ def _arrays_of(columns: Columns, group: Group) -> dict[str, Array]:
                 dtype = meta[name].dtype if name in meta else meta.index.dtype
                 raise DataTypeError(
                     f"column {name!r} of the dataframe has type {dtype}, and the table {group.name!r} stores "
-                    f"{found}: convert the column by astype() first",
-                    kind="data_type",
+                    f"{found}: convert the column by astype() first"
                 )
     return arrays

@@ -91,13 +91,11 @@ class Columns:
         if len(frame) != expected:
             raise ShapeError(
                 f"a partition has {len(frame)} rows, expected {expected}: correct lengths= if you passed it; "
-                "without lengths=, the computation gives other rows each time",
-                kind="shape",
+                "without lengths=, the computation gives other rows each time"
             )
         if list(frame.columns) != list(self.meta.columns):
             raise DataTypeError(
-                f"a partition has the columns {list(frame.columns)}, expected {list(self.meta.columns)}",
-                kind="data_type",
+                f"a partition has the columns {list(frame.columns)}, expected {list(self.meta.columns)}"
             )
         found: dict[str, Any] = {}
         for name, node in (self.nodes.members or {}).items():
@@ -144,9 +142,7 @@ def nodes_of(meta: pandas.DataFrame, *, index: bool) -> Stored:
         and isinstance(meta.index, pandas.CategoricalIndex)
         and UNKNOWN_CATEGORIES in meta.index.categories
     ):
-        raise DataTypeError(
-            "the categories of the index are unknown: call ddf.categorize(index=True) first", kind="data_type"
-        )
+        raise DataTypeError("the categories of the index are unknown: call ddf.categorize(index=True) first")
     frame = meta.iloc[:0].copy()
     text = pandas.StringDtype(na_value=np.nan)
     for name in frame.columns if frame.columns.is_unique else ():
@@ -171,8 +167,7 @@ def _check_frame(frame: pandas.DataFrame, *, index: bool) -> None:
     if label in frame.columns:
         raise ExchangeError(
             f"the index and a column are named {label!r}: rename either"
-            + (", or pass index=False" if index and label != "_index" else ""),
-            kind="no_such_type",
+            + (", or pass index=False" if index and label != "_index" else "")
         )
     columns = [(f"column {name!r}", frame.iloc[:, at]) for at, name in enumerate(frame.columns)]
     for what, values in [*columns, *([("the index", frame.index)] if index else [])]:
@@ -185,8 +180,7 @@ def _check_frame(frame: pandas.DataFrame, *, index: bool) -> None:
                 if values is frame.index:
                     way = 'by ddf.map_partitions(lambda part: part.tz_convert("UTC").tz_localize(None))'
             raise ExchangeError(
-                f"{what} has type {values.dtype}, which is not stored: convert it {way} first",
-                kind="no_such_type",
+                f"{what} has type {values.dtype}, which is not stored: convert it {way} first"
             ) from error
 
 
@@ -212,8 +206,7 @@ def _elements(name: str, node: Stored, values: pandas.Series, like: Any) -> dict
             lost = values[converted.isna() & values.notna()].iloc[0]
             raise DataTypeError(
                 f"column {name!r} has the element {lost!r}, expected one of the categories "
-                f"{list(like.categories)}",
-                kind="data_type",
+                f"{list(like.categories)}"
             )
         return {f"{name}/codes": converted.cat.codes.to_numpy()}
     if values.dtype.kind == like.kind and values.dtype.kind in "mM":
@@ -236,6 +229,5 @@ def _check_type(name: str, values: pandas.Series, is_expected: bool, like: Any) 
     """Refuse a column of another type than dask says (step 3)."""
     if not is_expected:
         raise DataTypeError(
-            f"a partition's column {name!r} has type {values.dtype}, expected {like}: convert it by astype()",
-            kind="data_type",
+            f"a partition's column {name!r} has type {values.dtype}, expected {like}: convert it by astype()"
         )

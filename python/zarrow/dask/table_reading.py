@@ -298,9 +298,7 @@ def typed(values: Any) -> Any:
 
 def not_sorted(name: str) -> MetadataError:
     """Return the error of a column with elements out of order."""
-    return MetadataError(
-        f"column {name!r} is not in ascending order: read the table without sorted_by", kind="metadata"
-    )
+    return MetadataError(f"column {name!r} is not in ascending order: read the table without sorted_by")
 
 
 def _text(values: Any) -> Any:

@@ -230,7 +230,7 @@ def _counted(
     if lengths is None and isinstance(known, Known):
         lengths = known.value
     if lengths is not None and len(lengths) != ddf.npartitions:
-        raise ShapeError(f"{len(lengths)} lengths for {ddf.npartitions} partitions", kind="shape")
+        raise ShapeError(f"{len(lengths)} lengths for {ddf.npartitions} partitions")
     if lengths is not None and not unknown:
         return list(lengths), meta
     looked = _optimized(ddf[unknown] if unknown else ddf.index)
@@ -254,9 +254,7 @@ def _common(name: str, found: Sequence[pandas.CategoricalDtype]) -> pandas.Categ
     if all(one == found[0] and list(one.categories) == list(found[0].categories) for one in found):
         return found[0]
     if any(one.ordered for one in found):
-        raise DataTypeError(
-            f"column {name!r} has ordered categories that differ by partition", kind="data_type"
-        )
+        raise DataTypeError(f"column {name!r} has ordered categories that differ by partition")
     categories = found[0].categories
     for one in found[1:]:
         categories = categories.append(one.categories.difference(categories, sort=False))

@@ -166,9 +166,7 @@ def to_zarr(
             **zarr_array_kwargs,
         }
         if tuple(np.atleast_1d(options["shape"])) != arr.shape and arr.ndim:
-            raise ShapeError(
-                f"shape is {options['shape']!r}, but the array of dask has {arr.shape}", kind="shape"
-            )
+            raise ShapeError(f"shape is {options['shape']!r}, but the array of dask has {arr.shape}")
         # Options are checked on an array in memory, before anything is erased or created.
         _check_type(arr, create_array(MemoryStore(), **{**options, "overwrite": False}))
         if options["overwrite"]:
@@ -210,9 +208,7 @@ def _check_source(source: Any) -> None:
     if not is_array(source):
         raise TypeError(f"expected an array of dask, got {type(source).__name__}")
     if any(math.isnan(extent) for extent in source.shape):
-        raise ShapeError(
-            "the array of dask does not know its shape: call compute_chunk_sizes() first", kind="shape"
-        )
+        raise ShapeError("the array of dask does not know its shape: call compute_chunk_sizes() first")
 
 
 def _checked(source: Any, target: Any, region: Region | None) -> Region | None:
@@ -225,22 +221,18 @@ def _checked(source: Any, target: Any, region: Region | None) -> Region | None:
         shape: tuple[int, ...] = target.shape
     else:
         if len(region) > target.ndim or not all(isinstance(part, slice) for part in region):
-            raise ShapeError(
-                f"a region has a slice for each of {target.ndim} axes, got {region!r}", kind="shape"
-            )
+            raise ShapeError(f"a region has a slice for each of {target.ndim} axes, got {region!r}")
         region = (*region, *[slice(None)] * (target.ndim - len(region)))
         ranges = [range(*part.indices(extent)) for part, extent in zip(region, target.shape, strict=True)]
         shape = tuple(map(len, ranges))
         region = tuple(slice(part.start, part.stop, part.step) for part in ranges)
         if any(part.step < 1 for part in region):
-            raise ShapeError(f"a region has positive steps, got {region!r}", kind="shape")
+            raise ShapeError(f"a region has positive steps, got {region!r}")
     if source.shape != shape:
         raise ShapeError(
             f"the array of dask has shape {source.shape}, and array {target.path!r} in {target.store} has "
             f"{shape} to write",
-            kind="shape",
-            store=target.store,
-            path=target.path,
+            node=target,
         )
     _check_type(source, target)
     return region
@@ -252,8 +244,7 @@ def _check_type(source: dask.array.Array, target: Array) -> None:
     if set(kinds) <= set("biufc") and not np.can_cast(source.dtype, target.dtype, "same_kind"):
         raise DataTypeError(
             f"the array of dask has type {source.dtype}, which is not stored as {target.dtype}: convert it "
-            "by astype() first",
-            kind="data_type",
+            "by astype() first"
         )
 
 

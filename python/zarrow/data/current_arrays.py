@@ -119,9 +119,7 @@ def _check_node(array: Array) -> None:
 def _stale(array: Array, problem: str) -> StaleHandleError:
     return StaleHandleError(
         f"array {array.path!r} of {array.store} {problem} since it was opened: open it again for a new plan",
-        kind="stale_handle",
-        store=str(array.store),
-        path=array.path,
+        node=array,
     )
 
 

@@ -26,8 +26,7 @@ def checked(plan: Plan, device: Any) -> str:
         if not source.has_fixed_size:
             raise ExchangeError(
                 f"{called(name)} has text, sparse rows or elements that may be missing, which have no "
-                "tensors on a GPU: leave out device=, and copy tensors there in a transform",
-                kind="no_such_type",
+                "tensors on a GPU: leave out device=, and copy tensors there in a transform"
             )
     name = str(DeviceTensor._empty((0,), "uint8", device).device)
     for source in plan.sources.values():

@@ -79,7 +79,7 @@ def _member(sources: Group | Mapping[str, Node], field: str) -> Node:
         names = sorted(map(str, sources))
     hint = close_name(field, names) or f"there are {', '.join(names[:_NAMES_LISTED])}"
     store, path = (str(sources.store), sources.path) if isinstance(sources, Group) else (None, None)
-    raise NotFoundError(f"no field {field!r}: {hint}", kind="not_found", store=store, path=path)
+    raise NotFoundError(f"no field {field!r}: {hint}", store=store, path=path)
 
 
 def _checked(named: Mapping[str, Node]) -> dict[str, Source]:

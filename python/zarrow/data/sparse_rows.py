@@ -29,9 +29,7 @@ class SparseRows(Source):
             raise UnsupportedError(
                 f"{group.name!r} is a sparse matrix stored by columns, and a row would need all columns: "
                 "store it by rows, zarrow.save(path, anndata.AnnData(group.to_scipy().tocsr()))",
-                kind="unsupported",
-                store=str(group.store),
-                path=group.path,
+                node=group,
             )
         # Imported here, since the import takes longer than the first batch.
         _import("scipy.sparse")

@@ -24,8 +24,7 @@ def equal(tensor: Any, other: Any) -> Any:
     kinds = tensor.dtype.kind, getattr(getattr(other, "dtype", None), "kind", "")
     if any(kind in ("S", "U", "T", "O") for kind in kinds):
         raise UnsupportedError(
-            "a GPU does not compare text and Python objects: type .cpu() for a copy on the CPU",
-            kind="unsupported",
+            "a GPU does not compare text and Python objects: type .cpu() for a copy on the CPU"
         )
     try:
         ours, theirs = _alike(np, tensor, other)
@@ -35,8 +34,7 @@ def equal(tensor: Any, other: Any) -> Any:
         return different
     if ours.dtype.kind in "mM":
         raise UnsupportedError(
-            "a GPU does not compare times, where NaT equals nothing: type .cpu() for a copy on the CPU",
-            kind="unsupported",
+            "a GPU does not compare times, where NaT equals nothing: type .cpu() for a copy on the CPU"
         )
     return ours._equal(theirs)
 

@@ -131,14 +131,12 @@ def _rows(tensor: Any, index: Any, is_read: bool) -> _Rows:
     try:
         arrays = np.broadcast_arrays(*(items[axis] for axis in listed))
     except ValueError as error:
-        raise IndexingError(str(error), kind="index") from None
+        raise IndexingError(str(error)) from None
     extents = [view.shape[axis] for axis in listed]
     for axis, array, extent in zip(_axes(items, listed), arrays, extents, strict=True):
         outside = array[(array < -extent) | (array >= extent)]
         if outside.size:
-            raise IndexingError(
-                f"index {outside[0]} is out of bounds for axis {axis} with size {extent}", kind="index"
-            )
+            raise IndexingError(f"index {outside[0]} is out of bounds for axis {axis} with size {extent}")
     shape = arrays[0].shape
     wrapped = [
         np.where(array < 0, array + extent, array) for array, extent in zip(arrays, extents, strict=True)
@@ -182,27 +180,22 @@ def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:
             array = array.astype(np.int64)
         if array.dtype.kind == "b":
             if array.ndim == 0:
-                raise IndexingError(
-                    "True and False are not indices: a mask needs at least one axis", kind="index"
-                )
+                raise IndexingError("True and False are not indices: a mask needs at least one axis")
             masks.append((len(items), array.shape))
             items.extend(np.nonzero(array))
         elif array.dtype.kind in "iu":
             items.append(array.astype(np.int64))
         else:
             raise IndexingError(
-                f"cannot index by {type(item).__name__}: expected integers, slices, None, lists or masks",
-                kind="index",
+                f"cannot index by {type(item).__name__}: expected integers, slices, None, lists or masks"
             )
     given = sum(item is not None and item is not ... for item in items)
     missing = tensor.ndim - given
     if missing < 0:
-        raise IndexingError(
-            f"too many indices: the array has {tensor.ndim} axes, {given} were indexed", kind="index"
-        )
+        raise IndexingError(f"too many indices: the array has {tensor.ndim} axes, {given} were indexed")
     places = [number for number, item in enumerate(items) if item is ...]
     if len(places) > 1:
-        raise IndexingError("an index has one `...` at most", kind="index")
+        raise IndexingError("an index has one `...` at most")
     at_end = places[0] if places else len(items)
     before, after = items[:at_end], items[at_end + 1 :]
     is_split = all(any(isinstance(item, np.ndarray) for item in side) for side in (before, after))
@@ -220,8 +213,7 @@ def _refuse_fields(index: Any) -> None:
     if name is not None:
         raise IndexingError(
             f"fields of structures are selected during the read: type array.read({name!r}, device=...), "
-            f"or .cpu()[{name!r}] for a copy on the CPU",
-            kind="index",
+            f"or .cpu()[{name!r}] for a copy on the CPU"
         )
 
 
@@ -229,7 +221,7 @@ def _check_mask(tensor: Any, shape: tuple[int, ...], axis: int) -> None:
     """Refuse a mask that differs in shape from its axes, which begin at `axis`."""
     expected = tensor.shape[axis : axis + len(shape)]
     if expected != shape:
-        raise IndexingError(f"a mask of shape {shape}, expected {expected}", kind="index")
+        raise IndexingError(f"a mask of shape {shape}, expected {expected}")
 
 
 def _moved(shape: list[int], rows: _Rows) -> list[int]:

@@ -128,8 +128,7 @@ def cast(tensor: Any, dtype: Any) -> Any:
         or (any(kind in "mM" for kind in kinds) and not any(kind in "iu" for kind in kinds))
     ):
         raise UnsupportedError(
-            f"casting {tensor.dtype} to {dtype} runs on the CPU only: type .cpu() for a copy there",
-            kind="unsupported",
+            f"casting {tensor.dtype} to {dtype} runs on the CPU only: type .cpu() for a copy there"
         )
     if kinds[0] == "c" and (kinds[1] in "iuf" or str(dtype) == "bfloat16"):
         _warn_of_imaginary_parts(np)
@@ -265,7 +264,7 @@ def transpose(self: Any, *axes: Any) -> Any:
         return self._transpose(range(self.ndim)[::-1])
     order = [axis + self.ndim if axis < 0 else axis for axis in _integers(axes)]
     if sorted(order) != list(range(self.ndim)):
-        raise ShapeError(f"axes {axes} are not a permutation of {self.ndim} axes", kind="shape")
+        raise ShapeError(f"axes {axes} are not a permutation of {self.ndim} axes")
     return self._transpose(order)
 
 
@@ -276,7 +275,7 @@ def squeeze(self: Any, axis: Any = None) -> Any:
     left_out = {item + self.ndim if item < 0 else item for item in _integers((axis,))}
     for item in left_out:
         if not 0 <= item < self.ndim or self.shape[item] != 1:
-            raise ShapeError(f"axis {item} of shape {self.shape} does not have the extent 1", kind="shape")
+            raise ShapeError(f"axis {item} of shape {self.shape} does not have the extent 1")
     return self._reshape([extent for item, extent in enumerate(self.shape) if item not in left_out])
 
 
@@ -291,8 +290,7 @@ def _check_keeps_order(tensor: Any, order: str | None) -> None:
     """Refuse order "K" for elements in neither C nor Fortran order."""
     if order == "K" and tensor.ndim > 1 and not (is_c_contiguous(tensor) or is_f_contiguous(tensor)):
         raise UnsupportedError(
-            "order='K' of elements in neither C nor F order runs on the CPU only: type .cpu(), or order='C'",
-            kind="unsupported",
+            "order='K' of elements in neither C nor F order runs on the CPU only: type .cpu(), or order='C'"
         )
 
 
@@ -332,8 +330,7 @@ def byte_swapped(tensor: Any) -> Any:
     if tensor.dtype.kind not in "iufcmM":
         raise UnsupportedError(
             f"non-native-endian elements of {tensor.dtype} are supported on the CPU only: read them without "
-            "zarrow.gpu's buffers",
-            kind="unsupported",
+            "zarrow.gpu's buffers"
         )
     words = 2 if tensor.dtype.kind == "c" else 1
     # The view of bytes requires contiguous elements, along one axis.
@@ -426,8 +423,7 @@ def jax(self: Any) -> Any:
     if wide and not _zarrow._import("jax").config.jax_enable_x64:
         raise ExchangeError(
             f"JAX would narrow {self.dtype} to 32 bits: call jax.config.update('jax_enable_x64', True), or "
-            "cast with .astype()",
-            kind="no_such_type",
+            "cast with .astype()"
         )
     _check_jax_has_gpus()
     return _zarrow._import("jax.dlpack").from_dlpack(self)
@@ -439,8 +435,7 @@ def _check_jax_has_gpus() -> None:
         _zarrow._import("jax").devices("cuda")
     except RuntimeError as error:
         raise DeviceError(
-            f"JAX has no GPU to use ({error}): pip install 'jax[cuda13]' (or 'jax[cuda12]')",
-            kind="unavailable",
+            f"JAX has no GPU to use ({error}): pip install 'jax[cuda13]' (or 'jax[cuda12]')"
         ) from error
 
 

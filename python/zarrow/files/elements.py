@@ -21,7 +21,7 @@ Region = tuple[slice, ...]
 
 def malformed(file: BinaryIO, text: str) -> MetadataError:
     """Return the error for a file that is not of its format."""
-    return MetadataError(f"{getattr(file, 'name', 'file')}: {text}", kind="metadata")
+    return MetadataError(f"{getattr(file, 'name', 'file')}: {text}")
 
 
 class FileElements:

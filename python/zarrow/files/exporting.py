@@ -130,10 +130,7 @@ def _arrays(node: Array | Group, chosen: Format) -> dict[str, Array]:
 def _wrong(node: Array | Group, chosen: Format, expected: str) -> NodeTypeError:
     kind = "an array" if isinstance(node, Array) else "a group"
     return NodeTypeError(
-        f"{node.name!r} is {kind}, expected {expected} for a file of format {chosen}",
-        kind="wrong_node",
-        store=node.store,
-        path=node.path,
+        f"{node.name!r} is {kind}, expected {expected} for a file of format {chosen}", node=node
     )
 
 
@@ -145,9 +142,7 @@ def _type_of(array: Array, chosen: Format) -> np.dtype[Any]:
         raise DataTypeError(
             f"{array.name!r} has elements of type {kind}, and {chosen} files have plain numbers: export the "
             "group as .parquet or .arrow",
-            kind="data_type",
-            store=array.store,
-            path=array.path,
+            node=array,
         )
     return dtype.newbyteorder("<") if chosen == "raw" else dtype
 

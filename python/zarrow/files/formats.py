@@ -66,6 +66,4 @@ def pyarrow(module: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "pyarrow":
             raise
-        raise UnsupportedError(
-            "Parquet and Arrow files need pyarrow: pip install pyarrow", kind="unsupported"
-        ) from error
+        raise UnsupportedError("Parquet and Arrow files need pyarrow: pip install pyarrow") from error

@@ -168,9 +168,7 @@ def _check_free(target: Store, path: str, overwrite: bool) -> None:
         raise NodeExistsError(
             f"{repr(existing.path) if existing.path else 'the root'} of {existing.store} exists: pass "
             "overwrite=True to replace it",
-            kind="node_exists",
-            store=existing.store,
-            path=existing.path,
+            node=existing,
         )
 
 

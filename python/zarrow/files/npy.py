@@ -32,7 +32,7 @@ def opened(file: BinaryIO) -> FileElements:
         elif version == (2, 0):
             shape, is_reversed, dtype = np.lib.format.read_array_header_2_0(file)
         else:
-            raise UnsupportedError(f"version {version} of NPY, expected 1.0 or 2.0", kind="unsupported")
+            raise UnsupportedError(f"version {version} of NPY, expected 1.0 or 2.0")
     except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError, tokenize.TokenError) as error:
         if isinstance(error, UnsupportedError):
             raise
@@ -40,9 +40,7 @@ def opened(file: BinaryIO) -> FileElements:
     if any(type(extent) is not int or extent < 0 for extent in shape):
         raise malformed(file, f"shape {shape} has an extent below 0")
     if dtype.hasobject:
-        raise UnsupportedError(
-            "the elements are pickled Python objects, which zarrow does not load", kind="unsupported"
-        )
+        raise UnsupportedError("the elements are pickled Python objects, which zarrow does not load")
     elements = FileElements(file, file.tell(), shape, dtype, "F" if is_reversed else "C")
     elements.check_length(os.fstat(file.fileno()).st_size)
     return elements
@@ -58,9 +56,7 @@ def begun(file: BinaryIO, shape: tuple[int, ...], dtype: np.dtype[Any]) -> FileE
     """
     described = np.lib.format.dtype_to_descr(dtype)
     if np.lib.format.descr_to_dtype(described) != dtype:
-        raise DataTypeError(
-            f"NPY has no elements of type {dtype}: export to .safetensors or .bin", kind="data_type"
-        )
+        raise DataTypeError(f"NPY has no elements of type {dtype}: export to .safetensors or .bin")
     header = {"descr": described, "fortran_order": False, "shape": shape}
     cast("Any", np.lib.format).write_array_header_2_0(file, header)
     return FileElements(file, file.tell(), shape, dtype)

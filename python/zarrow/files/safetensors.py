@@ -130,7 +130,7 @@ def _tensor(file: BinaryIO, name: str, described: Any, first: int) -> tuple[File
     elif kind in _TYPES:
         dtype = np.dtype(_TYPES[kind])
     else:
-        raise UnsupportedError(f"tensor {name!r} has the type {kind!r}", kind="unsupported")
+        raise UnsupportedError(f"tensor {name!r} has the type {kind!r}")
     nbytes = math.prod(shape) * dtype.itemsize
     if not 0 <= begin <= end or end - begin != nbytes:
         raise malformed(
@@ -148,9 +148,7 @@ def _name_of(name: str, dtype: np.dtype[Any]) -> str:
     for known, found in _ML_TYPES.items():
         if dtype.name == found:
             return known
-    raise DataTypeError(
-        f"array {name!r} has the type {dtype}, which safetensors does not have", kind="data_type"
-    )
+    raise DataTypeError(f"array {name!r} has the type {dtype}, which safetensors does not have")
 
 
 def _all(file: BinaryIO, length: int) -> bytes:

@@ -131,13 +131,11 @@ def _refuse_layout(array: Any) -> None:
     if isinstance(array, _zarrow.MaskedTensor):
         raise UnsupportedError(
             "elements may be missing, and a tensor on a GPU has no mask: type "
-            "zarrow.asarray(x).filled(value), or copy .data and .mask of zarrow.asarray(x)",
-            kind="unsupported",
+            "zarrow.asarray(x).filled(value), or copy .data and .mask of zarrow.asarray(x)"
         )
     if isinstance(array, _zarrow.Variable | _zarrow.MaskedVariable):
         raise UnsupportedError(
-            "text of any length has no layout on a GPU: type zarrow.asarray(x), which is on the CPU",
-            kind="unsupported",
+            "text of any length has no layout on a GPU: type zarrow.asarray(x), which is on the CPU"
         )
 
 
@@ -191,6 +189,6 @@ def explain(array: Array, selection: Any = None, device: Any = None) -> dict[str
     parts = selection if isinstance(selection, tuple | list) else (selection,)
     if any(isinstance(part, str) for part in parts):
         raise IndexingError(
-            "explain() takes no field of structures: leave its name out (array.read takes it)", kind="index"
+            "explain() takes no field of structures: leave its name out (array.read takes it)"
         )
     return _zarrow._explain(array, selection, device)

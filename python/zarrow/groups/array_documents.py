@@ -57,7 +57,7 @@ class ArrayDocuments:
             found = [value or (b"", "") for value in stored.get_versions(keys)]
         for key, (value, version) in zip(keys, found, strict=True):
             if not value:
-                raise NotFoundError(f"{key!r} does not exist: the array was erased", kind="not_found")
+                raise NotFoundError(f"{key!r} does not exist: the array was erased")
             self.contents[key], number = split(value)
             self._versions[key] = version
             if number is not None:
@@ -156,9 +156,7 @@ class ArrayDocuments:
 
 def changed(key: str) -> StaleHandleError:
     """Return the error for a document that another writer has changed."""
-    return StaleHandleError(
-        f"{key!r} was changed by another writer during the append: repeat it", kind="stale_handle"
-    )
+    return StaleHandleError(f"{key!r} was changed by another writer during the append: repeat it")
 
 
 def is_consolidated(store: Any, path: str) -> bool:

@@ -220,9 +220,7 @@ def _refuse_dataframe(existing: Array | Group | None) -> None:
     if isinstance(existing, Group) and encoding_of(existing) == "dataframe":
         raise NodeExistsError(
             f"{existing.name!r} is a dataframe of AnnData: assign its columns one by one, or erase it first",
-            kind="node_exists",
-            store=existing.store,
-            path=existing.path,
+            node=existing,
         )
 
 
@@ -268,12 +266,7 @@ def _refuse_shape(table: Group, name: str, value: Any, rows: int) -> None:
         shape = _import("numpy").shape(value) if is_scalar else (len(value),)
     if tuple(shape) != (rows,):
         found = "no axis" if not shape else " x ".join(map(str, shape))
-        raise ShapeError(
-            f"{table.name!r} has {rows} rows, and the column {name!r} has {found}",
-            kind="shape",
-            store=table.store,
-            path=table.path,
-        )
+        raise ShapeError(f"{table.name!r} has {rows} rows, and the column {name!r} has {found}", node=table)
 
 
 def _is_table(value: Any) -> bool:

@@ -36,9 +36,7 @@ class Way:
             raise LimitError(
                 f"{_visible(group.path)!r} is a link to a group above it: remove the link, or open its "
                 f"members by name (store {group.store})",
-                kind="limit",
-                store=group.store,
-                path=group.path,
+                node=group,
             )
         return Way(*self._places, place)
 

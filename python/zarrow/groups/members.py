@@ -86,7 +86,7 @@ def get_array(self: Group, path: str) -> Array:
 def _array(group: Group, path: str, node: Array | Group) -> Array:
     if not isinstance(node, Array):
         text = f"{path!r} is a group, expected an array: type group[{path!r}]"
-        raise NodeTypeError(text, kind="wrong_node", store=group.store)
+        raise NodeTypeError(text, store=group.store)
     return node
 
 
@@ -94,7 +94,7 @@ def get_group(self: Group, path: str) -> Group:
     found = self[path]
     if not isinstance(found, Group):
         text = f"{path!r} is an array, expected a group: type group[{path!r}]"
-        raise NodeTypeError(text, kind="wrong_node", store=self.store)
+        raise NodeTypeError(text, store=self.store)
     return found
 
 

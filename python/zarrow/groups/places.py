@@ -68,12 +68,7 @@ def refuse_read_only(node: Array | Group) -> None:
         kind, session = "array" if isinstance(node, Array) else "group", session_of(store_of(node))
         is_session = session is not None and session.read_only
         advice = "make a repository.writable_session(branch)" if is_session else "open it with mode='r+'"
-        raise ReadOnlyError(
-            f"{kind} {node.path!r} in {node.store} is read-only: {advice}",
-            kind="read_only",
-            store=node.store,
-            path=node.path,
-        )
+        raise ReadOnlyError(f"{kind} {node.path!r} in {node.store} is read-only: {advice}", node=node)
 
 
 def refuse_references(store: Any) -> None:
@@ -85,7 +80,7 @@ def refuse_references(store: Any) -> None:
         The location is one.
     """
     if isinstance(store, str) and store.startswith("reference://"):
-        raise ReadOnlyError(f"references are only read: {store}", kind="read_only", store=store)
+        raise ReadOnlyError(f"references are only read: {store}", store=store)
 
 
 def place_below(above: str, name: str) -> str:

@@ -59,9 +59,7 @@ def check_apart(value: Any, what: str, store: Any, path: str) -> None:
         raise NodeExistsError(
             f"{what} reads {node.name!r} in {node.store}, which would be erased: write to another path, or "
             "persist it first",
-            kind="node_exists",
-            store=node.store,
-            path=node.path,
+            node=node,
         )
 
 

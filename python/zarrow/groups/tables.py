@@ -104,8 +104,7 @@ def refuse_null(column: Any) -> None:
         cast = {"pandas": 'astype("float64")', "polars": "cast(polars.Float64)"}
         raise ExchangeError(
             "all elements are null, so the column has no data type: cast it, as "
-            f"column.{cast.get(family, 'cast(pyarrow.float64())')}",
-            kind="no_such_type",
+            f"column.{cast.get(family, 'cast(pyarrow.float64())')}"
         )
 
 

@@ -51,8 +51,7 @@ def narrowed(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if lost:
         raise ExchangeError(
             f"JAX would narrow {values.dtype} to {wanted}, which {lost[0]} does not fit: call "
-            "jax.config.update('jax_enable_x64', True)",
-            kind="no_such_type",
+            "jax.config.update('jax_enable_x64', True)"
         )
     return made
 
@@ -66,7 +65,6 @@ def check_dtypes(plan: Plan) -> None:
             raise ExchangeError(
                 f"{called(name)} has text, sparse rows or elements that may be missing, but JAX has no such "
                 f"arrays: type {fields}zarrow.data.Loader(plan, transform=function) and make arrays in the "
-                "function",
-                kind="no_such_type",
+                "function"
             )
         arrays(np.empty(0, source.array.dtype))

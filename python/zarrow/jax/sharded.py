@@ -65,8 +65,7 @@ def make_array(array: Array, sharding: Any, selection: Any = ...) -> jax.Array:
     if not has_fixed_size(array):
         raise ExchangeError(
             f"array {array.path!r} has text or elements that may be missing, but JAX has no such arrays: "
-            "type array.read()",
-            kind="no_such_type",
+            "type array.read()"
         )
     along = _along_axes(selection, array.shape)
     shape = tuple(len(each) for each in along if not isinstance(each, int))
@@ -83,9 +82,7 @@ def _along_axes(selection: Any, shape: tuple[int, ...]) -> list[_Along]:
     items = selection if isinstance(selection, tuple) else (selection,)
     given = [item for item in items if item is not Ellipsis]
     if len(given) > len(shape) or len(items) > len(given) + 1:
-        raise IndexingError(
-            f"selection has {len(given)} indices for an array of {len(shape)} axes", kind="index"
-        )
+        raise IndexingError(f"selection has {len(given)} indices for an array of {len(shape)} axes")
     at = next((number for number, item in enumerate(items) if item is Ellipsis), len(given))
     rest = [slice(None)] * (len(shape) - len(given))
     return list(map(_along, [*given[:at], *rest, *given[at:]], shape))
@@ -101,8 +98,7 @@ def _along(item: Any, extent: int) -> _Along:
         return operator.index(item)
     if positions.ndim != 1 or (positions.size and positions.dtype.kind not in "iu"):
         raise IndexingError(
-            f"index is {item!r}, expected an integer, a slice, a list of positions or a mask of {extent}",
-            kind="index",
+            f"index is {item!r}, expected an integer, a slice, a list of positions or a mask of {extent}"
         )
     return positions.astype(np.int64)
 

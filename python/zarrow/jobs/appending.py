@@ -92,10 +92,7 @@ class Appended(Item):
                 case _:
                     advice = "finish it first; or, if none of its jobs runs,"
             raise ConflictError(
-                f"{other}: {advice} pass overwrite=True to setup(), which deletes its ledger",
-                kind="conflict",
-                store=array.store,
-                path=array.path,
+                f"{other}: {advice} pass overwrite=True to setup(), which deletes its ledger", node=array
             )
         self._current(allow_longer=False)
 
@@ -134,12 +131,7 @@ class Appended(Item):
         key = "/".join(part for part in (array.path, name) if part)
         (document,) = _StoredValues(store_of(array), create=False).get_each([key])
         if document is None:
-            raise NotFoundError(
-                f"array {array.path!r} in {array.store} does not exist",
-                kind="not_found",
-                store=array.store,
-                path=array.path,
-            )
+            raise NotFoundError(f"array {array.path!r} in {array.store} does not exist", node=array)
         return key, json.dumps(
             {**json.loads(document), "shape": self._shape(self.start + self.count)}
         ).encode()
@@ -153,9 +145,7 @@ class Appended(Item):
             raise StaleHandleError(
                 f"array {array.path!r} in {array.store} has changed since the plan was made (its shape is "
                 f"{array.shape}, and was {tuple(shapes[0])}): make the plan again",
-                kind="stale_handle",
-                store=array.store,
-                path=array.path,
+                node=array,
             )
         return array
 

@@ -97,9 +97,7 @@ def copied_item(
         raise DataTypeError(
             f"a copy does not convert {found} to {wanted}, which changes the elements: zarrow.jobs.map does "
             "so with a function",
-            kind="data_type",
-            store=source.store,
-            path=source.path,
+            node=source,
         )
     if region is None:
         return Copied((source,), new)

@@ -11,9 +11,13 @@ from zarrow.errors import NodeExistsError, ReadOnlyError, StorePermissionError, 
 class UnfinishedError(ZarrowError, RuntimeError):
     """Some units of a plan are not finished, or the plan is not set up; its kind is `"unfinished"`."""
 
+    kind = "unfinished"
+
 
 class ConflictError(ZarrowError, RuntimeError):
     """Another plan, or a commit to the branch of icechunk, writes the same; its kind is `"conflict"`."""
+
+    kind = "conflict"
 
 
 @contextlib.contextmanager

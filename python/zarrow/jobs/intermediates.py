@@ -89,7 +89,6 @@ def check_free(store: Store, name: str, paths: Collection[str]) -> None:
                 raise NodeExistsError(
                     f"{_joined(str(store), path)} is the place of an intermediate array, and has something "
                     "else: move it, or pass passes=1",
-                    kind="node_exists",
                     store=str(store),
                     path=path,
                 )

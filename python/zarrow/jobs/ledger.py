@@ -114,8 +114,7 @@ class Record:
         if self._values.get_each([_document_of(self._path)]) == [None]:
             raise UnfinishedError(
                 f"the ledger was deleted while a job ran, with record {self._path!r}: call setup(), and run "
-                "all jobs again",
-                kind="unfinished",
+                "all jobs again"
             )
         count = self._change_count
         if self._changes is not None:
@@ -352,16 +351,14 @@ class Ledger:
             count = attributes.get("changes", 0)
             if not isinstance(count, int) or count < 0:
                 raise MetadataError(
-                    f"record {name!r} of the ledger: expected a number in 'changes', got {count!r}",
-                    kind="metadata",
+                    f"record {name!r} of the ledger: expected a number in 'changes', got {count!r}"
                 )
             keys = [_changes_of(self._below(name), number) for number in range(count)]
             for key, found in zip(keys, _StoredValues(self._store, create=False).get_each(keys), strict=True):
                 if found is None:
                     raise MetadataError(
                         f"the ledger has lost {key!r}, the changes of finished units: call forget(), and "
-                        "begin again",
-                        kind="metadata",
+                        "begin again"
                     )
                 yield found
 
@@ -418,8 +415,7 @@ def _attributes(name: str, document: bytes) -> dict[str, Any]:
     except ValueError:
         pass
     raise MetadataError(
-        f"record {name!r} of the ledger is not a group of Zarr with attributes: {document[:80]!r}",
-        kind="metadata",
+        f"record {name!r} of the ledger is not a group of Zarr with attributes: {document[:80]!r}"
     )
 
 
@@ -501,7 +497,6 @@ def _ranges(name: str, value: Any) -> list[list[int]]:
             and 0 <= item[0] <= item[1]
         ):
             raise MetadataError(
-                f"record {name!r} of the ledger: expected ranges such as [[0, 12]] in 'done', got {value!r}",
-                kind="metadata",
+                f"record {name!r} of the ledger: expected ranges such as [[0, 12]] in 'done', got {value!r}"
             )
     return ranges

@@ -31,10 +31,7 @@ def state_of(ledger: Group) -> str:
     """Return the state of a plan, which people can edit."""
     state = ledger.attrs.get("state")
     if state not in (ERASING, CREATING, RUNNING, FINISHED):
-        raise MetadataError(
-            f"the ledger in {ledger.store} has the state {state!r}: delete it to begin anew",
-            kind="metadata",
-        )
+        raise MetadataError(f"the ledger in {ledger.store} has the state {state!r}: delete it to begin anew")
     return str(state)
 
 
@@ -67,7 +64,6 @@ def unfinished(plan: str, store: Store, path: str) -> ConflictError:
     return ConflictError(
         f"{repr(path) if path else 'the root'} of {store} is not whole: {plan} has not finished it. "
         "Continue with the options of that plan, or erase the array",
-        kind="conflict",
         store=str(store),
         path=path,
     )
@@ -84,7 +80,6 @@ def exists(store: Store, path: str, ledger: Store) -> NodeExistsError:
     return NodeExistsError(
         f"{repr(path) if path else 'the root'} of {store} exists, and this plan did not create it "
         f"({reason}): pass overwrite=True to erase it",
-        kind="node_exists",
         store=str(store),
         path=path,
     )
@@ -96,7 +91,6 @@ def other_kind(store: Store, path: str, is_group: bool) -> NodeExistsError:
     return NodeExistsError(
         f"{repr(path) if path else 'the root'} of {store} is {found}, and the plan creates {wanted} there: "
         "erase or move it",
-        kind="node_exists",
         store=str(store),
         path=path,
     )

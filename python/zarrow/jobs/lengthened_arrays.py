@@ -38,8 +38,7 @@ def growing(target: Array | Group, axis: int | str) -> dict[str, tuple[Array, in
         raise IndexingError(
             f"no array below group {target.path!r} in {target.store} has a dimension {axis!r}",
             kind="out_of_bounds",
-            store=target.store,
-            path=target.path,
+            node=target,
         )
     return dict(sorted(found.items(), key=lambda item: is_index(item[0], item[1][0])))
 
@@ -57,7 +56,7 @@ def common_extent(arrays: Mapping[str, tuple[Array, int]], count: int) -> int:
     extents = {path: array.shape[axis] for path, (array, axis) in arrays.items()}
     start = min(extents.values())
     if not {start, start + count}.issuperset(extents.values()):
-        raise ShapeError(f"the arrays have different extents along the dimension: {extents}", kind="shape")
+        raise ShapeError(f"the arrays have different extents along the dimension: {extents}")
     return start
 
 
@@ -67,9 +66,7 @@ def _axis_of(array: Array, axis: int | str) -> int:
         raise ShapeError(
             f"array {array.path!r} in {array.store} has the dimension {axis!r} twice, and an append makes "
             "one axis longer: append to arrays alone, and pass the number of the axis",
-            kind="shape",
-            store=array.store,
-            path=array.path,
+            node=array,
         )
     if isinstance(axis, str) and axis in names:
         return names.index(axis)
@@ -78,7 +75,6 @@ def _axis_of(array: Array, axis: int | str) -> int:
             f"axis {axis!r} is out of bounds for an array with {array.ndim} axes"
             + (f", named {', '.join(map(str, names))}" if names else ""),
             kind="out_of_bounds",
-            store=array.store,
-            path=array.path,
+            node=array,
         )
     return axis % array.ndim

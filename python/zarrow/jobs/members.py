@@ -83,7 +83,5 @@ def together(others: Sequence[Any], wanted: Mapping[str, Array]) -> dict[str, tu
 def _same_shape(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
     for array in arrays:
         if array.shape != arrays[0].shape:
-            raise ShapeError(
-                f"the sources of a plan have one shape, got {arrays[0].shape} and {array.shape}", kind="shape"
-            )
+            raise ShapeError(f"the sources of a plan have one shape, got {arrays[0].shape} and {array.shape}")
     return arrays

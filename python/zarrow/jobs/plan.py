@@ -292,7 +292,7 @@ class Plan:
         """Return the ledger of a plan without unfinished units."""
         ledger = self._ledger.group()
         if ledger is None:
-            raise UnfinishedError("the plan is not set up: call setup()", kind="unfinished")
+            raise UnfinishedError("the plan is not set up: call setup()")
         if states.state_of(ledger) == states.FINISHED:
             return ledger
         total = len(self.units)
@@ -300,8 +300,7 @@ class Plan:
         if first is not None:
             count = self.remaining()
             raise UnfinishedError(
-                f"{count} of {total} units are not finished, first {self.units[first]}: run their jobs again",
-                kind="unfinished",
+                f"{count} of {total} units are not finished, first {self.units[first]}: run their jobs again"
             )
         return ledger
 
@@ -491,8 +490,7 @@ class Plan:
             if time.monotonic() >= until:
                 raise UnfinishedError(
                     f"process {last} erases the target, or was killed: if it was "
-                    "killed, call forget(), then call setup() again",
-                    kind="unfinished",
+                    "killed, call forget(), then call setup() again"
                 )
             time.sleep(_POLL)
 
@@ -570,16 +568,14 @@ class Plan:
             if time.monotonic() >= until:
                 raise UnfinishedError(
                     "the plan is not set up, or its arrays have changed since: call setup() once, in one "
-                    "process",
-                    kind="unfinished",
+                    "process"
                 )
             time.sleep(_POLL)
 
 
 def _stale() -> StaleHandleError:
     return StaleHandleError(
-        "the arrays of the plan, or its function, have changed since it was made: make it again",
-        kind="stale_handle",
+        "the arrays of the plan, or its function, have changed since it was made: make it again"
     )
 
 

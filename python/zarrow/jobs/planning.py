@@ -92,7 +92,7 @@ def _type_of(kind: str, store: Store, consolidate: bool) -> type[Plan]:
     if kind == "collect" or session_of(store) is None:
         return Plan
     if consolidate:
-        raise UnsupportedError("icechunk has no consolidated metadata", kind="unsupported")
+        raise UnsupportedError("icechunk has no consolidated metadata")
     from zarrow.jobs.versioned import VersionedPlan
 
     return VersionedPlan

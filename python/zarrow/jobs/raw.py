@@ -71,7 +71,6 @@ class RawNode(New):
         elif existing and existing != self.documents:
             raise NodeExistsError(
                 f"{self.path or 'the root'!r} has other metadata: pass overwrite=True to replace it",
-                kind="node_exists",
                 store=str(self.store),
                 path=self.path,
             )
@@ -166,9 +165,7 @@ def check_raw(target: Any, path: str, options: Mapping[str, Any]) -> None:
         An option was given.
     """
     if session_of(target) is not None:
-        raise UnsupportedError(
-            "icechunk has no copies byte for byte: leave out raw", kind="unsupported", path=path
-        )
+        raise UnsupportedError("icechunk has no copies byte for byte: leave out raw", path=path)
     for name, value in options.items():
         if value is not None:
             raise ValueError(f"a copy byte for byte takes no {name}: leave out {name}, or raw")

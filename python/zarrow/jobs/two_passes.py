@@ -158,7 +158,6 @@ class SecondPass(Copied):
             raise StaleHandleError(
                 f"the intermediate array in {store} was erased while a job ran: another process finished the "
                 "copy, or began it anew",
-                kind="stale_handle",
                 store=store,
                 path=path,
             )

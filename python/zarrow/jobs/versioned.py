@@ -49,9 +49,7 @@ class VersionedPlan(Plan):
     def setup(self, *, overwrite: bool = False, skip_existing: bool = False) -> None:
         """Create arrays and groups in a fork, and begin the ledger (step 1)."""
         if skip_existing:
-            raise UnsupportedError(
-                "a plan in icechunk skips no existing arrays: leave out skip_existing", kind="unsupported"
-            )
+            raise UnsupportedError("a plan in icechunk skips no existing arrays: leave out skip_existing")
         session = self._session
         if session.read_only:
             raise _read_only()
@@ -88,8 +86,7 @@ class VersionedPlan(Plan):
         if session._session.is_fork:
             raise UnsupportedError(
                 "a fork of a session cannot be committed: call finish() where the plan was made, or make it "
-                "again with repository.writable_session(branch)",
-                kind="unsupported",
+                "again with repository.writable_session(branch)"
             )
         with _store_errors():
             attributes = [(array, _attributes(array)) for array in self._existing().values()]
@@ -153,7 +150,6 @@ class VersionedPlan(Plan):
                 raise ConflictError(
                     f"another commit to branch {session.branch!r} created, replaced or deleted {path!r}, "
                     "which the plan writes: call forget() to begin again, or reset the branch",
-                    kind="conflict",
                     path=path,
                 )
         # Merge the runs first: an error leaves the session unchanged.
@@ -245,8 +241,7 @@ def _commit(session: Any, message: str) -> None:
         raise ConflictError(
             f"another commit to branch {session.branch!r} changed what the plan writes ({error}): to "
             "replace it, make the plan with a new session of the branch, and call finish() again; finished "
-            "units stay",
-            kind="conflict",
+            "units stay"
         ) from error
 
 
@@ -284,22 +279,18 @@ def _base(ledger: Group) -> Any:
     except StoreError as error:
         raise StoreError(
             f"the repository lacks the snapshot of the ledger, or cannot be read ({error}): if it was "
-            "deleted, or its garbage was collected, call forget() to begin again",
-            kind="io",
+            "deleted, or its garbage was collected, call forget() to begin again"
         ) from error
     return fork
 
 
 def _broken(name: str, value: Any) -> MetadataError:
-    return MetadataError(
-        f"the ledger has {str(value)[:40]!r} for {name!r}: call forget(), and setup() again", kind="metadata"
-    )
+    return MetadataError(f"the ledger has {str(value)[:40]!r} for {name!r}: call forget(), and setup() again")
 
 
 def _read_only() -> ReadOnlyError:
     return ReadOnlyError(
-        "the session is read-only, or was committed: make the plan with repository.writable_session(branch)",
-        kind="read_only",
+        "the session is read-only, or was committed: make the plan with repository.writable_session(branch)"
     )
 
 
@@ -310,4 +301,4 @@ def _store_errors() -> Iterator[None]:
     try:
         yield
     except icechunk.IcechunkError as error:
-        raise StoreError(f"icechunk: {error}", kind="io") from error
+        raise StoreError(f"icechunk: {error}") from error

@@ -240,9 +240,7 @@ class Item:
                 f"plan {name} ({kind}) writes array {self.existing.path!r} in {self.existing.store}, and is "
                 "not finished: finish it first; or, if none of its jobs runs, pass overwrite=True to "
                 "setup(), which deletes its ledger",
-                kind="conflict",
-                store=self.existing.store,
-                path=self.existing.path,
+                node=self.existing,
             )
 
     def before_erasing(self) -> None:
@@ -279,9 +277,7 @@ def unchanged(target: Array, planned: Mapping[str, Any], work: str = "plan") -> 
     if fixed_metadata(target) != planned:
         raise StaleHandleError(
             f"array {target.path!r} in {target.store} has changed since the {work} was made: make it again",
-            kind="stale_handle",
-            store=target.store,
-            path=target.path,
+            node=target,
         )
     return target
 
@@ -296,10 +292,7 @@ def write_unit_of(array: Array, advice: str = "plans do not divide them") -> tup
     """
     if array.write_unit is None:
         raise UnsupportedError(
-            f"array {array.path!r} in {array.store} has chunks of different shapes: {advice}",
-            kind="unsupported",
-            store=array.store,
-            path=array.path,
+            f"array {array.path!r} in {array.store} has chunks of different shapes: {advice}", node=array
         )
     return array.write_unit
 
@@ -314,12 +307,7 @@ def _check_shape(result: Any, unit: Unit, target: Array) -> None:
     expected = tuple(part.stop - part.start for part in unit.region)
     shape = tuple(result.shape) if hasattr(result, "shape") else np.shape(result)
     if shape != expected:
-        raise ShapeError(
-            f"the function returned shape {shape} for {unit}, expected {expected}",
-            kind="shape",
-            store=target.store,
-            path=target.path,
-        )
+        raise ShapeError(f"the function returned shape {shape} for {unit}, expected {expected}", node=target)
 
 
 def _called(function: Callable[..., Any], values: list[Any], unit: Unit | None) -> Any:

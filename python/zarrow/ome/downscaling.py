@@ -47,9 +47,7 @@ def check_type(array: Array, method: str) -> None:
         raise DataTypeError(
             f"elements of type {array.data_type} have no {method}"
             + (": pass method='mode' or method='nearest'" if kind == "b" else ", expected numbers"),
-            kind="data_type",
-            store=array.store,
-            path=array.path,
+            node=array,
         )
 
 

@@ -267,9 +267,7 @@ def _first(source: Array | Group | Store) -> _First:
             raise NodeTypeError(
                 f"{node.name!r} is not an OME-Zarr image and has no array '0': pass the array of the first "
                 f"level{example}",
-                kind="wrong_node",
-                store=node.store,
-                path=node.path,
+                node=node,
             )
         return _First(array, node, None, "0")
     above, _, name = node.path.rpartition("/")

@@ -146,10 +146,7 @@ class Pyramid(Item):
             return
         if not isinstance(group, Group):
             raise NodeTypeError(
-                f"{group.path!r} is an array, expected the group of an image: choose another path",
-                kind="wrong_node",
-                store=group.store,
-                path=group.path,
+                f"{group.path!r} is an array, expected the group of an image: choose another path", node=group
             )
         content = dict(content_of(group))
         images = content.pop("multiscales", None)
@@ -215,9 +212,7 @@ class Pyramid(Item):
             raise UnsupportedError(
                 f"array {array.path!r} in {array.store} has chunks of different shapes, which plans do not "
                 "divide",
-                kind="unsupported",
-                store=array.store,
-                path=array.path,
+                node=array,
             )
         return unit
 

@@ -195,7 +195,6 @@ def multiscales(self: Group) -> Multiscales:
         raise NodeTypeError(
             f"{self.name!r} is not an OME-Zarr image: it has no attribute 'multiscales'; type group.tree() "
             "to find one",
-            kind="wrong_node",
             store=self.store,
         )
     if not isinstance(images, list) or not images or not isinstance(images[0], Mapping):
@@ -310,4 +309,4 @@ def _is_finite(value: Any) -> bool:
 
 def malformed(group: Group, text: str) -> MetadataError:
     """Return the error for metadata that contradict the specification."""
-    return MetadataError(f"{group.name!r}: {text}", kind="metadata", store=group.store, path=group.path)
+    return MetadataError(f"{group.name!r}: {text}", node=group)

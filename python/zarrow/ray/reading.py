@@ -361,9 +361,7 @@ def _tile(name: str, array: Array, shapes: Any) -> tuple[int, ...]:
         raise UnsupportedError(
             f"the chunks of array {array.path!r} in {array.store} differ in shape: pass chunk_shapes with "
             f"{array.ndim} axes",
-            kind="unsupported",
-            store=array.store,
-            path=array.path,
+            node=array,
         )
     return (*prefix, *(array.chunks or prefix)[len(prefix) :])
 

@@ -141,7 +141,6 @@ class ZarrDatasink(Datasink[dict[str, int]]):  # type: ignore[misc]
         if self._mode != "r+" and array.attrs.get(MARK) != self._mark:
             raise StaleHandleError(
                 f"array {name!r} in {array.store} was replaced by another writer: write it again",
-                kind="stale_handle",
                 store=array.store,
                 path=name,
             )
@@ -153,7 +152,6 @@ class ZarrDatasink(Datasink[dict[str, int]]):  # type: ignore[misc]
             raise NodeExistsError(
                 f"{repr(name) if name else 'the root'} of {found.store} exists: pass mode='w' to erase it, "
                 "or 'r+' to write into it",
-                kind="node_exists",
                 store=found.store,
                 path=name,
             )
@@ -304,12 +302,7 @@ def _region(array: Array, starts: list[Any], values: Any) -> tuple[tuple[int, in
 
 
 def _refused(array: Array, text: str) -> ShapeError:
-    return ShapeError(
-        f"a row has for array {array.path!r} in {array.store} {text}",
-        kind="shape",
-        store=array.store,
-        path=array.path,
-    )
+    return ShapeError(f"a row has for array {array.path!r} in {array.store} {text}", node=array)
 
 
 def _gathered(array: Array, parts: Mapping[tuple[tuple[int, int], ...], Any]) -> Iterator[tuple[Region, Any]]:

@@ -56,7 +56,7 @@ def adapter(location: str) -> KerchunkAdapter:
         raise
     except PermissionError as error:
         message = f"no permission to read the references in {shown_file!r}"
-        raise StorePermissionError(message, kind="permission", store=shown_location) from error
+        raise StorePermissionError(message, store=shown_location) from error
     except Exception as error:
         # fsspec raises whatever its file systems meet, and FileNotFoundError for each failure of HTTP.
         reason: BaseException = error
@@ -65,10 +65,10 @@ def adapter(location: str) -> KerchunkAdapter:
         status = getattr(reason, "status", None)
         if status == 404 or isinstance(reason, FileNotFoundError):
             message = f"no file of references: {shown_file!r}"
-            raise NotFoundError(message, kind="not_found", store=shown_location) from error
+            raise NotFoundError(message, store=shown_location) from error
         cause = str(reason) if status is None else f"the server answers {status}"
         message = f"the references in {shown_file!r} cannot be read: {cause}"
-        raise StoreError(message, kind="io", store=shown_location) from error
+        raise StoreError(message, store=shown_location) from error
     from zarrow.store_objects.kerchunk_references import KerchunkAdapter
 
     try:
@@ -81,8 +81,8 @@ def adapter(location: str) -> KerchunkAdapter:
         message = f"{shown_file!r} is no file of kerchunk's references: {type(error).__name__}: {error}"
         if isinstance(error, UnsupportedError):
             message = f"{shown_file!r}: {error}"
-            raise UnsupportedError(message, kind="unsupported", store=shown_location) from None
-        raise MetadataError(message, kind="metadata", store=shown_location) from error
+            raise UnsupportedError(message, store=shown_location) from None
+        raise MetadataError(message, store=shown_location) from error
     # One string for each location, so that nodes opened twice are equal.
     source = sys.intern("/".join(filter(None, (SCHEME + file, node))))
     found = KerchunkAdapter(mapper, source, False)
@@ -118,7 +118,7 @@ def _references(document: Any) -> dict[str, Any]:
         raise ValueError(f"version is {version!r}, expected 1")
     if version == 1 and document.get("gen"):
         text = "rules that generate references (gen) are not supported: store the references themselves"
-        raise UnsupportedError(text, kind="unsupported")
+        raise UnsupportedError(text)
     references = document if version is None else document.get("refs")
     templates = {} if version is None else document.get("templates", {})
     if not isinstance(references, dict) or not isinstance(templates, dict):

@@ -149,9 +149,7 @@ class _Source:
         raise StaleHandleError(
             f"array {array.path!r} in {array.store} was followed along axis {self.axis}, and {problem}: "
             "open and follow it again",
-            kind="stale_handle",
-            store=array.store,
-            path=array.path,
+            node=array,
         )
 
     def read(self, start: int) -> tuple[DecodedArray, int]:

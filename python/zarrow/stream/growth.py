@@ -78,8 +78,5 @@ class Growth:
         shape[self._axis : self._axis + 1] = array.shape[self._axis : self._axis + 1]
         if now != before or tuple(shape) != array.shape:
             raise StaleHandleError(
-                f"array {array.path!r} in {array.store} was replaced: open it again",
-                kind="stale_handle",
-                store=array.store,
-                path=array.path,
+                f"array {array.path!r} in {array.store} was replaced: open it again", node=array
             )

@@ -222,17 +222,13 @@ class _Level(Ring):
                 f"{finer.array.shape} of level {finer.array.basename!r} by the factors "
                 f"{tuple(self._factors)}: compute it again by zarrow.ome.pyramid(image, overwrite=True), and "
                 "open the image again",
-                kind="shape",
-                store=array.store,
-                path=array.path,
+                node=array,
             )
         if array.dtype != finer.array.dtype:
             raise DataTypeError(
                 f"level {array.basename!r} has type {array.dtype}, but level {finer.array.basename!r} has "
                 f"{finer.array.dtype}",
-                kind="data_type",
-                store=array.store,
-                path=array.path,
+                node=array,
             )
 
 

@@ -57,9 +57,7 @@ class Ring:
             raise UnsupportedError(
                 f"array {array.path!r} in {array.store} has chunks of different shapes, which cannot be "
                 "streamed: create it with equal chunks",
-                kind="unsupported",
-                store=array.store,
-                path=array.path,
+                node=array,
             )
         refuse_read_only(array)
         dtype = array.dtype
@@ -67,9 +65,7 @@ class Ring:
             raise DataTypeError(
                 f"array {array.path!r} in {array.store} has type {array.data_type!r}, but only elements of a "
                 "fixed size are streamed: type array.append(values)",
-                kind="data_type",
-                store=array.store,
-                path=array.path,
+                node=array,
             )
         self.unit: int = max(1, array.write_unit[self.axis])
         self.frame_shape = array.shape[: self.axis] + array.shape[self.axis + 1 :]
@@ -154,9 +150,7 @@ class Ring:
             raise ShapeError(
                 f"got values of shape {given}, expected a frame of shape {self.frame_shape}, or several "
                 f"along axis {self.axis} (array {self.array.path!r} in {self.array.store})",
-                kind="shape",
-                store=self.array.store,
-                path=self.array.path,
+                node=self.array,
             )
         is_plain = isinstance(found, np.ndarray) and not isinstance(found, np.ma.MaskedArray)
         if not is_plain or not _is_copied(found.dtype, self._frames.dtype):
@@ -228,9 +222,7 @@ class Ring:
             raise StaleHandleError(
                 f"another writer changed the length of array {self.array.path!r} in {self.array.store}: an "
                 "image has one writer at a time",
-                kind="stale_handle",
-                store=self.array.store,
-                path=self.array.path,
+                node=self.array,
             )
 
     def begin(self) -> None:
@@ -265,9 +257,7 @@ def checked_axis(array: Array, axis: int) -> int:
     if not -array.ndim <= axis < array.ndim:
         raise ShapeError(
             f"axis {axis} does not exist: array {array.path!r} has {array.ndim} axes (in {array.store})",
-            kind="shape",
-            store=array.store,
-            path=array.path,
+            node=array,
         )
     return axis % array.ndim
 

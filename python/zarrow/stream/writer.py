@@ -37,6 +37,8 @@ from zarrow.stream.ring import Ring, check_distinct
 class FullError(LimitError):
     """Frames were refused, because the memory of a `Writer` is full; its kind is `"full"`."""
 
+    kind = "full"
+
 
 class Writer:
     """Appends frames to an array, to all levels of an image, or to several of these at once, in a thread.
@@ -194,8 +196,7 @@ class Writer:
                     advice = "wait by flush()" if waiting else "append fewer at once"
                     raise FullError(
                         f"{count} frames do not fit into the memory of the writer, where {waiting} frames "
-                        f"wait: {advice}, or pass a larger memory_nbytes",
-                        kind="full",
+                        f"wait: {advice}, or pass a larger memory_nbytes"
                     )
                 for ring, found in values:
                     selection = (slice(None),) * ring.axis + (slice(done, done + step),)
@@ -272,8 +273,7 @@ def _allocate(rings: list[Ring], memory_nbytes: int) -> None:
             ring.allocate(frames)
     except (MemoryError, OverflowError) as error:
         raise OutOfMemoryError(
-            f"memory_nbytes is {memory_nbytes}, more than the system has: pass a smaller one",
-            kind="out_of_memory",
+            f"memory_nbytes is {memory_nbytes}, more than the system has: pass a smaller one"
         ) from error
 
 

@@ -84,7 +84,7 @@ def has_order(kind: pa.DataType) -> bool:
 def not_sorted(name: str) -> MetadataError:
     """Return the error of a column with elements out of order."""
     text = f"column {name!r} is not sorted: scan the table without sorted_by"
-    return MetadataError(text, kind="metadata")
+    return MetadataError(text)
 
 
 def without_nan(elements: Any) -> Any:

@@ -287,7 +287,7 @@ def _names(key: Any) -> tuple[str, ...] | None:
     if not isinstance(key, tuple | list) or not key or not all(isinstance(name, str) for name in key):
         return None
     if len(set(key)) < len(key):
-        raise MetadataError(f"a column is selected twice: {list(key)}", kind="metadata")
+        raise MetadataError(f"a column is selected twice: {list(key)}")
     return tuple(key)
 
 

@@ -75,8 +75,7 @@ def check_dtypes(plan: Plan) -> None:
             raise ExchangeError(
                 f"{called(name)} has the data type {empty.dtype}, which "
                 "PyTorch lacks: type zarrow.data.Loader(plan, transform=function) and make tensors in the "
-                "function",
-                kind="no_such_type",
+                "function"
             ) from None
 
 

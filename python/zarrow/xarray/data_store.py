@@ -154,9 +154,7 @@ def _expect_group(node: Any) -> Group:
         raise NodeTypeError(
             f"{node.path!r} is an array, expected a group: pass group= with the path of its group, or read "
             "it by zarrow.open",
-            kind="wrong_node",
-            store=node.store,
-            path=node.path,
+            node=node,
         )
     return node
 

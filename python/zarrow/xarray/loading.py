@@ -230,8 +230,7 @@ def _read_to_device(
             if name not in requests or not isinstance(requests[name].item[0], Array):
                 raise UnsupportedError(
                     f"{name!r} is decoded or computed in the host's memory: pass names= without it, or open "
-                    "the dataset by zarrow with mask_and_scale=False and decode_times=False",
-                    kind="unsupported",
+                    "the dataset by zarrow with mask_and_scale=False and decode_times=False"
                 )
     finally:
         for step in steps.values():

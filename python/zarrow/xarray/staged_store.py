@@ -420,8 +420,7 @@ class StagedStore(Store):
                     )
                 raise UnsupportedError(
                     f"{name!r} is the name of a document, which zarrow does not read as a variable or group: "
-                    "rename it",
-                    kind="unsupported",
+                    "rename it"
                 )
 
     def check_unchanged(self) -> None:

@@ -133,9 +133,7 @@ def to_zarr(
         # xarray and zarr-python take the session's store alone.
         store = session.store
         if consolidated:
-            raise UnsupportedError(
-                "icechunk has no consolidated metadata: leave consolidated out", kind="unsupported"
-            )
+            raise UnsupportedError("icechunk has no consolidated metadata: leave consolidated out")
         consolidated = False
     refuse_references(store)
     given: dict[str, Any] = {
