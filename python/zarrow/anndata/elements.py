@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,10 +22,10 @@ from zarrow.anndata.encoding import (
     refuse_no_table,
     refuse_unfinished,
 )
-from zarrow.errors import MetadataError, UnsupportedError, ZarrowWarning
+from zarrow.errors import MetadataError, UnsupportedError
 from zarrow.groups import pandas_index
 from zarrow.groups.members import get_arrays
-from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.hints.calling_line import warn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,11 +123,9 @@ def is_whole(group: Group, members: list[tuple[str, Any]]) -> bool:
             raise _malformed(group, f"AnnData without {' and '.join(sorted(missing))}")
         return True
     if encoding not in KNOWN or found == tables:
-        warnings.warn(
+        warn(
             f"{group.name!r} has the encoding-type {encoding!r}, not 'anndata', so load gives a dict of its "
-            "arrays: zarrow.load(path, 'obs') and zarrow.open(path)['X'] read parts",
-            ZarrowWarning,
-            stacklevel=frames_of_zarrow(),
+            "arrays: zarrow.load(path, 'obs') and zarrow.open(path)['X'] read parts"
         )
     return False
 

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -34,10 +33,10 @@ from zarrow.api.reported_amounts import Amount, size_of
 from zarrow.api.small_arrays import is_added
 from zarrow.arrays.missing import form_of
 from zarrow.device_tensor.methods import is_on_device
-from zarrow.errors import UnsupportedError, ZarrowWarning
+from zarrow.errors import UnsupportedError
 from zarrow.groups import pandas_index, tables
 from zarrow.groups.columns import store_member
-from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.hints.calling_line import warn
 from zarrow.hints.option_names import for_option
 from zarrow.interchange import labels
 from zarrow.interchange.lazy_arrays import is_read_in_parts, opened
@@ -414,12 +413,10 @@ def _store_each(
         del group.attrs[pandas_index.ATTRIBUTE]
     if left:
         path = f", {group.path!r}" if group.path else ""
-        warnings.warn(
+        warn(
             f"the group at {group.name!r} still contains arrays of the table stored there before: "
             f"{', '.join(map(repr, left))}; to replace the whole group, erase it first: type "
-            f"zarrow.create_group(store{path}, overwrite=True)",
-            ZarrowWarning,
-            stacklevel=frames_of_zarrow(),
+            f"zarrow.create_group(store{path}, overwrite=True)"
         )
 
 

@@ -14,14 +14,12 @@ Source of step 5: AnnData, "On-disk format", categorical arrays, encoding versio
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from zarrow import _zarrow
 from zarrow.arrays.methods import add_method, add_property
-from zarrow.errors import ZarrowWarning
-from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.hints.calling_line import warn
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -188,11 +186,9 @@ def warn_of_order(data: Any) -> None:
     """Warn that an array of the values does not keep the order of pandas' categories."""
     found = parts(data) if type(data).__module__.partition(".")[0] == "pandas" else None
     if found is not None and found[2]:
-        warnings.warn(
+        warn(
             f"the order of the categories {list(found[1][:10])} is not stored, only the values: pass "
-            'missing="anndata" to store codes and categories',
-            ZarrowWarning,
-            stacklevel=frames_of_zarrow(),
+            'missing="anndata" to store codes and categories'
         )
 
 

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import binascii
 import struct
-import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 from zarrow import _zarrow
-from zarrow.errors import MetadataError, ZarrowWarning
-from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.errors import MetadataError
+from zarrow.hints.calling_line import warn
 
 if TYPE_CHECKING:
     from zarrow import MaskedTensor, MaskedVariable
@@ -101,13 +100,11 @@ def form_of(form: str | None, name: str) -> str:
         return _chosen
     if not _has_warned:
         _has_warned = True
-        warnings.warn(
+        warn(
             f"zarr-python cannot open {name or 'this array'}, because it lacks Zarr's optional type for "
             "missing elements: pass missing='fill' or missing='anndata' to store a form that it reads, call "
             "zarrow.set_missing('fill') to make that the default, or pass missing='optional' to silence this "
-            "warning",
-            ZarrowWarning,
-            stacklevel=frames_of_zarrow(),
+            "warning"
         )
     return "optional"
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -19,7 +18,7 @@ from zarrow._zarrow import DeviceTensor, _help
 from zarrow.arrays import swaps
 from zarrow.arrays.arithmetic import BINARY, UNARY
 from zarrow.errors import DeviceError, ExchangeError, ShapeError, UnsupportedError
-from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.hints.calling_line import warn
 
 ORDERS = ("C", "F", "A", "K")
 ORDERED = ("lt", "le", "gt", "ge")
@@ -162,7 +161,7 @@ def _as_type(array: Any, dtype: Any) -> Any:
 
 def _warn_of_imaginary_parts(np: Any) -> None:
     message = "Casting complex values to real discards the imaginary part"
-    warnings.warn(message, np.exceptions.ComplexWarning, stacklevel=frames_of_zarrow())
+    warn(message, np.exceptions.ComplexWarning)
 
 
 def _is_scalar(value: Any) -> bool:

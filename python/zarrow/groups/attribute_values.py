@@ -14,8 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from zarrow.errors import ZarrowWarning
-from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.hints.calling_line import warn
 
 _edited: weakref.WeakSet[Edits] = weakref.WeakSet()
 
@@ -41,15 +40,11 @@ class Edits:
     def warn(self) -> None:
         """Warn of a change that was not stored (step 3)."""
         if self.is_unstored:
-            import warnings
-
             self.is_unstored = False
-            warnings.warn(
+            warn(
                 f"a change of attrs[{self.key!r}] is not stored, because the value is a copy: type value = "
                 f"attrs[{self.key!r}], change value, and then attrs[{self.key!r}] = value; "
-                "attrs.asdict() returns a copy to change",
-                ZarrowWarning,
-                stacklevel=frames_of_zarrow(),
+                "attrs.asdict() returns a copy to change"
             )
 
 

@@ -13,7 +13,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -21,10 +20,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from zarrow._zarrow import Array, Group, _ChunkParts, _StoredValues, asarray
 from zarrow.anndata.encoding import refuse_unfinished
 from zarrow.api import concurrent_calls
-from zarrow.errors import ZarrowError, ZarrowWarning
+from zarrow.errors import ZarrowError
 from zarrow.groups import tables
 from zarrow.groups.places import refuse_read_only, store_of
-from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.hints.calling_line import warn
 
 if TYPE_CHECKING:
     from zarrow.groups.array_documents import ArrayDocuments
@@ -133,7 +132,7 @@ def grow(
         if done.length is not None and isinstance(error, ZarrowError | OSError):
             # An error would make the caller append the rows again.
             text = f"the rows were appended; open the group again, since a later request failed: {error}"
-            warnings.warn(text, ZarrowWarning, stacklevel=frames_of_zarrow())
+            warn(text)
             return done.length
         if done.length is None and not group._is_remote():
             _clear_behind(arrays, done)

@@ -1,16 +1,19 @@
-"""The line of the program that called zarrow, for warnings to name."""
+"""Warnings, attributed to the line of the program that called zarrow."""
 
 from __future__ import annotations
 
 import sys
+import warnings
+
+from zarrow.errors import ZarrowWarning
 
 # xarray calls zarrow for a program.
 _LIBRARIES = ("zarrow.", "xarray.")
 
 
-def frames_of_zarrow() -> int:
-    """Count the frames from the caller of this down to the program, as `stacklevel` of a warning counts."""
-    count, frame = 1, sys._getframe(1)
+def warn(message: str, category: type[Warning] = ZarrowWarning) -> None:
+    """Warn, attributed to the program's line."""
+    level, frame = 1, sys._getframe()
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(_LIBRARIES):
-        count, frame = count + 1, frame.f_back
-    return count
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -18,13 +18,11 @@ from __future__ import annotations
 
 import binascii
 import struct
-import warnings
 from typing import Any
 
 from zarrow import _zarrow
 from zarrow.arrays import missing
-from zarrow.errors import ZarrowWarning
-from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.hints.calling_line import warn
 
 _NUMBERS = (int, float, complex)
 _PACKING = frozenset(("scale_factor", "add_offset"))
@@ -38,7 +36,7 @@ def to_version_3(attributes: dict[str, Any], fill_value: Any, dtype: Any, name: 
     if value is not named and named is not None:
         decoded = _decoded(named, dtype)
         if not _equal(named if decoded is None else decoded, value):
-            _warn(
+            warn(
                 f"the attribute _FillValue of {name!r} changes from {named!r} to {value!r}, the fill value, "
                 "because xarray ignores the attribute of version 2; set it again if it was right"
             )
@@ -49,7 +47,7 @@ def to_version_3(attributes: dict[str, Any], fill_value: Any, dtype: Any, name: 
         return kept | missing.attributes_for(number, dtype)
     if isinstance(value, str | int | float | list):
         return kept | {"missing_value": _joined(kept.get("missing_value"), value, dtype, name)}
-    _warn(
+    warn(
         f"xarray masks elements of {name!r} that equal the fill value {value!r}, but not in this copy: "
         f"version 3 has no such attribute for {dtype}; copy to a group of version 2 to keep the mask"
     )
@@ -85,7 +83,7 @@ def without_mask(fill_value: Any, dtype: Any, attributes: dict[str, Any], name: 
         return fill_value
     if value:
         change = "decode them to another type" if value != value else f"mask elements that equal {value!r}"
-        _warn(
+        warn(
             f"the copy of {name!r} has no fill value, because xarray would {change} in version 2: to keep "
             f"it, give create_array the array as data= and fill_value={value!r}"
         )
@@ -153,7 +151,7 @@ def _joined(present: Any, value: Any, dtype: Any, name: str) -> Any:
     before = _listed(present)
     values = [one for one in before if isinstance(one, str) == is_text]
     if len(values) < len(before):
-        _warn(
+        warn(
             f"the attribute missing_value of {name!r} changes from {present!r} to {value!r}, the fill value, "
             "because xarray cannot read text beside numbers"
         )
@@ -169,7 +167,3 @@ def _listed(value: Any) -> list[Any]:
 def _plain(value: Any) -> Any:
     """Return a value of NumPy as one of Python."""
     return value.tolist() if hasattr(value, "tolist") else value
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, ZarrowWarning, stacklevel=frames_of_zarrow())

@@ -9,13 +9,11 @@
 from __future__ import annotations
 
 import posixpath
-import warnings
 from typing import Any
 
 from zarrow import _zarrow
 from zarrow.arrays import missing
-from zarrow.errors import ZarrowWarning
-from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.hints.calling_line import warn
 from zarrow.interchange import fill_values
 
 _OF_SCALES = frozenset(
@@ -67,11 +65,9 @@ def attributes(node: Any) -> dict[str, Any]:
         except TypeError:
             left.append(name)
     if left:
-        warnings.warn(
+        warn(
             f"attributes of {node.name!r} are not stored, because JSON cannot hold them: "
-            f"{', '.join(map(repr, left))}",
-            ZarrowWarning,
-            stacklevel=frames_of_zarrow(),
+            f"{', '.join(map(repr, left))}"
         )
     return found
 

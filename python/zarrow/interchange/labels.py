@@ -16,14 +16,12 @@ Source: https://docs.xarray.dev/en/stable/internals/zarr-encoding-spec.html
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 from zarrow import _zarrow
 from zarrow._zarrow import Array
-from zarrow.errors import ZarrowWarning
 from zarrow.groups import pandas_index
-from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.hints.calling_line import warn
 from zarrow.interchange import fill_values, hdf5
 
 
@@ -148,7 +146,7 @@ def _named(
 ) -> tuple[str | None, ...] | None:
     if zarr_format == 2 and names is not None and None in names:
         if any(names):
-            _warn(
+            warn(
                 f"the dimension names {names} of {name!r} are not stored: version 2 needs one for "
                 "every dimension; copy the array to a group of version 3 to keep them"
             )
@@ -165,7 +163,7 @@ def _warn_of_coordinates(data: Any) -> None:
     # The variable of a coordinate has itself for one.
     names = [str(name) for name in getattr(data, "coords", ()) if name != data.name]
     if names:
-        _warn(
+        warn(
             f"coordinates of a DataArray are not stored in an array ({', '.join(names)}): "
             "data.to_dataset(name='x').to_zarr(path) stores them as well; data.drop_vars(data.coords) leaves "
             "them out without this warning"
@@ -175,11 +173,7 @@ def _warn_of_coordinates(data: Any) -> None:
 def _warn_of_index(series: Any) -> None:
     index = series.index
     if type(index).__name__ != "RangeIndex" or index.name is not None:
-        _warn(
+        warn(
             "the index of this Series is not stored: zarrow.save(store, series.to_frame('value')) stores it "
             "as a column beside the values; series.reset_index(drop=True) leaves it out without this warning"
         )
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, ZarrowWarning, stacklevel=frames_of_zarrow())

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -20,7 +19,7 @@ from zarrow import Array, Group, open
 from zarrow._zarrow import _members_or_errors
 from zarrow.errors import NodeTypeError
 from zarrow.groups.descent import Way
-from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.hints.calling_line import warn
 from zarrow.store_objects.icechunk_sessions import session_of
 from zarrow.xarray.first_reads import FirstReads
 from zarrow.xarray.variables import variable_of
@@ -139,12 +138,11 @@ def open_group(
                 f"the metadata of {root.store} are not consolidated: leave consolidated out, or call "
                 "zarrow.consolidate_metadata(store)"
             )
-        warnings.warn(
+        warn(
             "Failed to open Zarr store with consolidated metadata, but successfully read with "
             "non-consolidated metadata: to silence this warning, call zarrow.consolidate_metadata(store), or "
             "pass consolidated=False",
             RuntimeWarning,
-            stacklevel=frames_of_zarrow(),
         )
     return _expect_group(root[path]) if path else root
 

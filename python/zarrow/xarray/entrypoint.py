@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ from xarray.backends.plugins import detect_parameters
 from xarray.backends.store import StoreBackendEntrypoint
 
 from zarrow._zarrow import Group
-from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.hints.calling_line import warn
 from zarrow.xarray.data_store import ZarrowStore, groups_below, is_place_of_zarr, members, open_group
 from zarrow.xarray.first_reads import FirstReads
 
@@ -37,11 +36,10 @@ def _time_options(decode_times: Any, use_cftime: Any) -> tuple[Any, Any]:
     """Return these options without the deprecated one: xarray would warn of it for each variable."""
     if not isinstance(use_cftime, bool) or decode_times is not True:
         return decode_times, use_cftime
-    warnings.warn(
+    warn(
         "Usage of 'use_cftime' as a kwarg is deprecated: pass "
         f"decode_times=xarray.coders.CFDatetimeCoder(use_cftime={use_cftime})",
         FutureWarning,
-        stacklevel=frames_of_zarrow(),
     )
     return xarray.coders.CFDatetimeCoder(use_cftime=use_cftime), None
 
