@@ -20,10 +20,11 @@ from zarrow._zarrow import Group, MemoryStore, _create_whole_group, open
 from zarrow.api.array_options import LayoutOptions, Store, check_names
 from zarrow.api.creation import create_array, create_group, extents
 from zarrow.api.progress import Progress, reporting
-from zarrow.errors import NodeExistsError, NotFoundError
+from zarrow.errors import NodeExistsError
 from zarrow.files import npy, safetensors, tables
 from zarrow.files.elements import FileElements
 from zarrow.files.formats import Format, format_of, unit_of
+from zarrow.groups.places import node_at
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -146,25 +147,24 @@ def _group(
     overwrite: bool,
 ) -> Group:
     """Create a group with members (step 2)."""
-
-    def exists() -> bool:
-        try:
-            return overwrite and open(target, mode="r") is not None
-        except NotFoundError:
-            return False
-
-    if not _create_whole_group(target, path, {}, fill, exists, zarr_format=zarr_format, overwrite=overwrite):
+    is_created = _create_whole_group(
+        target,
+        path,
+        {},
+        fill,
+        lambda: overwrite and node_at(target) is not None,
+        zarr_format=zarr_format,
+        overwrite=overwrite,
+    )
+    if not is_created:
         fill(create_group(target, path, zarr_format=zarr_format, overwrite=overwrite))
     return open_created(target, path)
 
 
 def _check_free(target: Store, path: str, overwrite: bool) -> None:
     """Refuse an existing node, as its creation would."""
-    try:
-        existing = open(target, path, mode="r")
-    except NotFoundError:
-        return
-    if not overwrite:
+    existing = node_at(target, path)
+    if existing is not None and not overwrite:
         raise NodeExistsError(
             f"{repr(existing.path) if existing.path else 'the root'} of {existing.store} exists: pass "
             "overwrite=True to replace it",

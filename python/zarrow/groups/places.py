@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from zarrow._zarrow import Array, CloudStore, Group
-from zarrow.errors import ReadOnlyError
+from zarrow._zarrow import Array, CloudStore, Group, open
+from zarrow.errors import NotFoundError, ReadOnlyError
 from zarrow.store_objects.icechunk_sessions import session_of
 
 
@@ -43,6 +43,14 @@ def without_scheme(store: str) -> str:
     from urllib.parse import unquote
 
     return unquote(rest.removeprefix("localhost"))
+
+
+def node_at(store: Any, path: str = "") -> Array | Group | None:
+    """Open a node to read it, or return `None` if it does not exist."""
+    try:
+        return open(store, path, mode="r")
+    except NotFoundError:
+        return None
 
 
 def place_of(node: Array | Group) -> str | None:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from zarrow._zarrow import Array, Group, _is_remote, open
+from zarrow._zarrow import Array, Group, _is_remote
 from zarrow.api import concurrent_calls
 from zarrow.api.node_batch import NodeBatch
-from zarrow.errors import NodeExistsError, NotFoundError, UnsupportedError
+from zarrow.errors import NodeExistsError, UnsupportedError
+from zarrow.groups.places import node_at
 from zarrow.jobs import ledger_states as states
 from zarrow.jobs.work import New
 
@@ -42,7 +43,7 @@ def existing(
         group in the place of an array.
     """
     places = [*((new.store, new.path) for new in news), *groups]
-    nodes = _each([partial(_node, *place) for place in places], places[0][0] if places else None)
+    nodes = _each([partial(node_at, *place) for place in places], places[0][0] if places else None)
     for at, (place, node) in enumerate(zip(places, nodes, strict=True)):
         if node is None or (at < len(news) and not are_kept):
             continue
@@ -73,13 +74,6 @@ def are_created(store: Any, groups: Mapping[str, tuple[int, Mapping[str, Any]]],
     except (NodeExistsError, UnsupportedError):
         return False
     return True
-
-
-def _node(store: Any, path: str) -> Array | Group | None:
-    try:
-        return open(store, path, mode="r")
-    except NotFoundError:
-        return None
 
 
 def _each(calls: Sequence[Callable[[], _Result]], store: Any) -> list[_Result]:

@@ -22,7 +22,8 @@ from zarrow._zarrow import Array, Group, MemoryStore, _StoredValues, open
 from zarrow.api import concurrent_calls
 from zarrow.api.creation import create_group
 from zarrow.arrays.chunk_grid import grid_of, key_encoding
-from zarrow.errors import NodeExistsError, NotFoundError, UnsupportedError
+from zarrow.errors import NodeExistsError, UnsupportedError
+from zarrow.groups.places import node_at
 from zarrow.jobs.units import Grid, Unit
 from zarrow.jobs.work import Item, New, located
 from zarrow.store_objects.icechunk_sessions import session_of
@@ -59,11 +60,13 @@ class RawNode(New):
             There is another node.
         """
         above = self.path.rpartition("/")[0]
-        if self.path and not _is_node(self.store, above):
+        if self.path and node_at(self.store, above) is None:
             create_group(self.store, above, zarr_format=self.sample.zarr_format)
         values = _StoredValues(self.store, create=True)
         existing = _documents(values, self.path)
-        if overwrite and (isinstance(self.sample, Array) or isinstance(_node(self.store, self.path), Array)):
+        if overwrite and (
+            isinstance(self.sample, Array) or isinstance(node_at(self.store, self.path), Array)
+        ):
             values.erase_prefix(self.path)
         elif overwrite:
             for name in existing.keys() - self.documents.keys():
@@ -208,17 +211,6 @@ def _listed(values: _StoredValues, path: str, prefix: str) -> Iterator[str]:
             yield from _listed(values, path, key)
         else:
             yield key
-
-
-def _node(store: Any, path: str) -> Array | Group | None:
-    try:
-        return open(store, path, mode="r")
-    except NotFoundError:
-        return None
-
-
-def _is_node(store: Any, path: str) -> bool:
-    return _node(store, path) is not None
 
 
 def _joined(*names: str) -> str:

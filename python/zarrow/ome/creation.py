@@ -10,6 +10,7 @@ from zarrow.api.array_options import Chunks, Codec, Codecs, Store, check_names, 
 from zarrow.api.creation import create_array, create_group
 from zarrow.api.node_batch import NodeBatch
 from zarrow.api.opening import open_group
+from zarrow.groups.places import node_at
 from zarrow.ome import saving
 from zarrow.ome.downscaling import Method
 from zarrow.ome.planning import PyramidOptions, described
@@ -115,7 +116,7 @@ def create(
         path,
         attributes,
         lambda group: add_levels(group, ""),
-        lambda: overwrite and saving.is_node(store),
+        lambda: overwrite and node_at(store) is not None,
         zarr_format=zarr_format,
         overwrite=overwrite,
     )

@@ -10,8 +10,8 @@ from zarrow._zarrow import Array, Group, open
 from zarrow.api.array_options import Chunks, Codec, Codecs, Store, check_names, says_options
 from zarrow.api.creation import _chunks, _shards
 from zarrow.api.progress import Progress
-from zarrow.errors import NodeTypeError, NotFoundError
-from zarrow.groups.places import refuse_read_only, store_of
+from zarrow.errors import NodeTypeError
+from zarrow.groups.places import node_at, refuse_read_only, store_of
 from zarrow.jobs.ledger import for_one_call
 from zarrow.jobs.plan import Plan
 from zarrow.jobs.planning import MEMORY_NBYTES, planned
@@ -273,10 +273,7 @@ def _first(source: Array | Group | Store) -> _First:
     above, _, name = node.path.rpartition("/")
     if not node.path:
         return _First(node, None, None, name)
-    try:
-        group = open(store_of(node), above, mode="r")
-    except NotFoundError:
-        return _First(node, None, None, name)
+    group = node_at(store_of(node), above)
     if not isinstance(group, Group) or content_of(group).get("multiscales") is None:
         return _First(node, group if isinstance(group, Group) else None, None, name)
     image = multiscales(group)

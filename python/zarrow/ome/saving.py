@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from zarrow._zarrow import Array, Group, MemoryStore, _create_whole_group, _import, asarray, open
+from zarrow._zarrow import Array, Group, MemoryStore, _create_whole_group, _import, asarray
 from zarrow.api.array_options import Store, says_options
 from zarrow.api.creation import create_group
 from zarrow.api.node_batch import NodeBatch, is_small
 from zarrow.api.progress import reporting
 from zarrow.api.reported_amounts import Amount, size_of
 from zarrow.api.small_arrays import is_added, read_small
-from zarrow.errors import NotFoundError
+from zarrow.groups.places import node_at
 from zarrow.interchange.lazy_arrays import opened
 from zarrow.ome.reading import CHANNEL, SPACE, TIME, Axis
 
@@ -176,7 +176,7 @@ def _store(plan: _Plan, store: Store, path: str, overwrite: bool, report: Progre
         path,
         {},
         lambda group: _create(plan, group, "", keep=True, report=report),
-        lambda: overwrite and is_node(store),
+        lambda: overwrite and node_at(store) is not None,
         zarr_format=plan.zarr_format,
         overwrite=overwrite,
     )
@@ -187,14 +187,6 @@ def _store(plan: _Plan, store: Store, path: str, overwrite: bool, report: Progre
             each.levels = {name: _in_memory(level) for name, level in each.levels.items()}
         create_group(store, path, zarr_format=plan.zarr_format, overwrite=True)
     _create(plan, store, path, keep=overwrite, report=report)
-
-
-def is_node(store: Store) -> bool:
-    """Return whether there is an array or a group at the root of a store."""
-    try:
-        return open(store, mode="r") is not None
-    except NotFoundError:
-        return False
 
 
 def _in_memory(level: Any) -> Any:

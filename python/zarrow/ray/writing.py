@@ -23,12 +23,12 @@ import ray.data
 from ray.data.block import BlockAccessor
 from ray.data.datasource import Datasink, WriteResult
 
-from zarrow._zarrow import Array, Group, MemoryStore, _StoredValues, open
+from zarrow._zarrow import Array, MemoryStore, _StoredValues
 from zarrow.api.consolidation import consolidate_metadata
 from zarrow.api.creation import create_array
 from zarrow.api.opening import open_array, open_group
 from zarrow.errors import NodeExistsError, NotFoundError, ShapeError, StaleHandleError
-from zarrow.groups.places import place, place_of
+from zarrow.groups.places import node_at, place, place_of
 from zarrow.ray.reading import metadata, sources_of
 from zarrow.ray.sources import normalized, opened_store
 from zarrow.ray.tiling import Region
@@ -86,7 +86,7 @@ class ZarrDatasink(Datasink[dict[str, int]]):  # type: ignore[misc]
         for name, options in self._options.items():
             marked = {**options, "attributes": {MARK: self._mark}}
             # A node is replaced with everything below it.
-            is_alone = self._existing(name) is not None or self._is_empty(name)
+            is_alone = node_at(self.store, name) is not None or self._is_empty(name)
             create_array(self.store, name, overwrite=self._mode == "w", **marked)
             self._created[name] = is_alone
 
@@ -147,7 +147,7 @@ class ZarrDatasink(Datasink[dict[str, int]]):  # type: ignore[misc]
         return array
 
     def _check_free(self, name: str) -> None:
-        found = self._existing(name)
+        found = node_at(self.store, name)
         if found is not None:
             raise NodeExistsError(
                 f"{repr(name) if name else 'the root'} of {found.store} exists: pass mode='w' to erase it, "
@@ -155,12 +155,6 @@ class ZarrDatasink(Datasink[dict[str, int]]):  # type: ignore[misc]
                 store=found.store,
                 path=name,
             )
-
-    def _existing(self, name: str) -> Array | Group | None:
-        try:
-            return open(self.store, name, mode="r")
-        except NotFoundError:
-            return None
 
     def _is_empty(self, name: str) -> bool:
         try:
