@@ -22,9 +22,9 @@ from zarrow.api.creation import _create_described, create_group, layout_of
 from zarrow.api.progress import Progress, reporting
 from zarrow.checks.nodes import one_line
 from zarrow.checks.verified import Corrupt
-from zarrow.checks.verifying import joined, walk
+from zarrow.checks.verifying import walk
 from zarrow.errors import ZarrowError
-from zarrow.groups.places import is_within, place
+from zarrow.groups.places import is_within, joined, place
 from zarrow.interchange import labels
 
 _OF_NODES = (".zarray", ".zgroup")

@@ -33,9 +33,9 @@ from zarrow.checks.comparing import differs
 from zarrow.checks.nodes import one_line, opened
 from zarrow.checks.restoring import restore
 from zarrow.checks.verified import Corrupt
-from zarrow.checks.verifying import DOCUMENTS, joined, verify, walk
+from zarrow.checks.verifying import DOCUMENTS, verify, walk
 from zarrow.errors import InvalidKeyError, MetadataError, NotFoundError, ZarrowError
-from zarrow.groups.places import refuse_read_only
+from zarrow.groups.places import joined, refuse_read_only
 
 Action = Literal["dropped", "refilled", "restored", "consolidated", "erased", "left"]
 

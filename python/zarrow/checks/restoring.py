@@ -16,8 +16,9 @@ from zarrow._zarrow import Array, Group, MemoryStore, _ChunkParts, _StoredValues
 from zarrow.api.filled_arrays import full_like
 from zarrow.checks.chunk_regions import chunks_in, parts
 from zarrow.checks.comparing import differs
-from zarrow.checks.verifying import DOCUMENTS, joined
+from zarrow.checks.verifying import DOCUMENTS
 from zarrow.errors import ZarrowError
+from zarrow.groups.places import joined
 
 
 def restore(location: Any, path: str, copy: Array | Group, dry_run: bool) -> str | None:

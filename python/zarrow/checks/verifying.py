@@ -29,6 +29,7 @@ from zarrow.checks.nodes import nbytes_of, opened
 from zarrow.checks.verified import Corrupt, Verified
 from zarrow.errors import LimitError, MetadataError, NotFoundError, OutOfMemoryError, ZarrowError
 from zarrow.groups.descent import Way
+from zarrow.groups.places import joined
 from zarrow.jobs.work import fixed_metadata
 
 DOCUMENTS = frozenset(("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata"))
@@ -217,11 +218,6 @@ def _still_outdated(outdated: list[Corrupt], location: Store, root: str) -> list
         if isinstance(group, Group) and group._is_consolidated()
         for each in _outdated(path, group, nodes)
     ]
-
-
-def joined(*names: str) -> str:
-    """Return the path of names below each other."""
-    return "/".join(name for name in names if name)
 
 
 def walk(root: Array | Group, corrupt: list[Corrupt]) -> Iterator[tuple[str, Array | Group]]:

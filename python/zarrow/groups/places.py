@@ -32,7 +32,7 @@ def place(store: Any, path: str) -> str | None:
 
         # Folders on the way to a node may be links, too.
         return Path(store, path.strip("/")).resolve().as_posix()
-    return "/".join(part for part in (store.rstrip("/"), path.strip("/")) if part)
+    return joined(store.rstrip("/"), path.strip("/"))
 
 
 def without_scheme(store: str) -> str:
@@ -51,6 +51,11 @@ def node_at(store: Any, path: str = "") -> Array | Group | None:
         return open(store, path, mode="r")
     except NotFoundError:
         return None
+
+
+def joined(*names: str) -> str:
+    """Return the path of names below each other."""
+    return "/".join(name for name in names if name)
 
 
 def place_of(node: Array | Group) -> str | None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from zarrow._zarrow import Array, _ChunkParts, _StoredValues
 from zarrow.errors import NotFoundError, StaleHandleError
-from zarrow.groups.places import store_of
+from zarrow.groups.places import joined, store_of
 from zarrow.jobs import blocks
 from zarrow.jobs.errors import ConflictError
 from zarrow.jobs.units import Grid, Unit
@@ -128,7 +128,7 @@ class Appended(Item):
     def _document(self, array: Array) -> tuple[str, bytes]:
         """Return the key of the array's document, and the document with the new shape."""
         name = "zarr.json" if array.zarr_format == 3 else ".zarray"
-        key = "/".join(part for part in (array.path, name) if part)
+        key = joined(array.path, name)
         (document,) = _StoredValues(store_of(array), create=False).get_each([key])
         if document is None:
             raise NotFoundError(f"array {array.path!r} in {array.store} does not exist", node=array)

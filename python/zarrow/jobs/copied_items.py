@@ -12,7 +12,7 @@ from zarrow.api.array_options import OPTIONS, Store, check_names
 from zarrow.api.creation import create_group
 from zarrow.arrays.casting import is_allowed
 from zarrow.errors import DataTypeError, NodeExistsError
-from zarrow.groups.places import is_within, place, place_of
+from zarrow.groups.places import is_within, joined, place, place_of
 from zarrow.interchange import labels
 from zarrow.jobs.intermediates import ENDING
 from zarrow.jobs.selecting import Copied, Selection, slices_of
@@ -169,8 +169,7 @@ def new_like(
         chosen |= _stages(source)
     if chosen.get("dtype") is not None and not _STAGES.intersection(options):
         chosen |= _compressors_for(source, chosen["dtype"])
-    joined = "/".join(part for part in (path.strip("/"), below) if part)
-    return New(source, located(store), joined, chosen)
+    return New(source, located(store), joined(path.strip("/"), below), chosen)
 
 
 def _compressors_for(source: Array, dtype: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from zarrow._zarrow import _StoredValues
 from zarrow.api.array_options import Store
 from zarrow.errors import NodeExistsError, NotFoundError
-from zarrow.groups.places import without_scheme
+from zarrow.groups.places import joined, without_scheme
 from zarrow.jobs.ledger import Ledger, beside, paths_of
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def check_free(store: Store, name: str, paths: Collection[str]) -> None:
         for path in paths:
             if not _is_own(values, name, path):
                 raise NodeExistsError(
-                    f"{_joined(str(store), path)} is the place of an intermediate array, and has something "
+                    f"{joined(str(store), path)} is the place of an intermediate array, and has something "
                     "else: move it, or pass passes=1",
                     store=str(store),
                     path=path,
@@ -101,18 +101,18 @@ def erase(store: Store, name: str, paths: Collection[str]) -> None:
         for path in paths:
             if not _is_own(values, name, path):
                 continue
-            document = _joined(path, "zarr.json")
+            document = joined(path, "zarr.json")
             found = _document(values, path)
             if found is not None:
                 found["attributes"][TOKEN] = new_token(name)
                 values.set(document, json.dumps(found).encode())
-            values.erase(_joined(path, _CHUNKS))
-            values.erase_prefix(_joined(path, _CHUNKS))
+            values.erase(joined(path, _CHUNKS))
+            values.erase_prefix(joined(path, _CHUNKS))
             values.erase(document)
             _remove_empty(store, path)
             for above in _above(path):
                 if values.list(above) == ["zarr.json"]:
-                    values.erase(_joined(above, "zarr.json"))
+                    values.erase(joined(above, "zarr.json"))
                 _remove_empty(store, above)
     _remove_empty(store, "")
 
@@ -129,7 +129,7 @@ def _is_own(values: _StoredValues, name: str, path: str) -> bool:
 def _document(values: _StoredValues, path: str) -> dict[str, Any] | None:
     """Return the document of an array with attributes; `None` for another one."""
     try:
-        match json.loads(values.get_each([_joined(path, "zarr.json")])[0] or b"null"):
+        match json.loads(values.get_each([joined(path, "zarr.json")])[0] or b"null"):
             case {"node_type": "array", "attributes": dict()} as found:
                 return dict(found)
     except ValueError:
@@ -148,10 +148,6 @@ def _remove_empty(store: Store, path: str) -> None:
             for each in left:
                 each.unlink()
             folder.rmdir()
-
-
-def _joined(*names: str) -> str:
-    return "/".join(name for name in names if name)
 
 
 def _above(path: str) -> Iterator[str]:

@@ -37,7 +37,7 @@ from zarrow.errors import (
     ReadOnlyError,
     StorePermissionError,
 )
-from zarrow.groups.places import without_scheme
+from zarrow.groups.places import joined, without_scheme
 from zarrow.jobs.assignment import Job, checked
 from zarrow.jobs.errors import UnfinishedError
 from zarrow.jobs.owners import is_here, new_owner
@@ -326,7 +326,7 @@ class Ledger:
         return Record(_StoredValues(self._store, create=False), self._below(name), job, total, changes)
 
     def _below(self, name: str) -> str:
-        return "/".join(part for part in (self._path, name) if part)
+        return joined(self._path, name)
 
     def finished(self, total: int, numbers: range | None = None) -> Finished:
         """Return the finished units of all records; of records without units of `numbers`, none."""
@@ -426,7 +426,7 @@ def paths_of(
     match attributes.get("plan"):
         case {"target": [str(found), str(above)], "blocks": dict(blocks)} if store in (None, found):
             names = [below for below in blocks if below not in without]
-            return {"/".join(part for part in (above, below) if part) for below in names}
+            return {joined(above, below) for below in names}
     return set()
 
 

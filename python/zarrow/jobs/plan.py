@@ -27,6 +27,7 @@ from zarrow.api.array_options import Store
 from zarrow.api.consolidation import consolidate_metadata
 from zarrow.api.progress import Progress, reporting
 from zarrow.errors import NodeExistsError, StaleHandleError, UnsupportedError, ZarrowError
+from zarrow.groups.places import joined
 from zarrow.jobs import ledger_states as states
 from zarrow.jobs import new_nodes
 from zarrow.jobs.assignment import Assignment, Job, checked
@@ -414,9 +415,7 @@ class Plan:
     def _summary(self) -> dict[str, Any]:
         """Return what the ledger says of the plan."""
         found, items = self._description(), self._work.items.items()
-        notes = {
-            _joined(self._work.target.path, path): note for path, item in items if (note := item.notes())
-        }
+        notes = {joined(self._work.target.path, path): note for path, item in items if (note := item.notes())}
         return {
             "plan": {name: found[name] for name in ("kind", "function", "target", "blocks")},
             "units": len(self.units),
@@ -437,7 +436,7 @@ class Plan:
     def _create_nodes(self, kept: Container[str] = ()) -> None:
         """Create groups and arrays without elements, or keep existing ones."""
         work = self._work
-        groups = {_joined(work.target.path, path): made for path, made in work.groups.items()}
+        groups = {joined(work.target.path, path): made for path, made in work.groups.items()}
         news = [new for path, item in work.items.items() if path not in kept for new in item.created]
         if new_nodes.are_created(work.target.store, groups, news):
             return
@@ -558,7 +557,7 @@ class Plan:
 
     def _paths(self, items: Iterable[str]) -> set[str]:
         """Return the paths of items in the target's store."""
-        return {_joined(self._work.target.path, item) for item in items}
+        return {joined(self._work.target.path, item) for item in items}
 
     def _wait_for_setup(self, until: float) -> None:
         while True:
@@ -587,7 +586,3 @@ def _remade(remake: functools.partial[Plan], fingerprint: str) -> Plan:
         raise _stale() from error
     plan._check(fingerprint)
     return plan
-
-
-def _joined(above: str, below: str) -> str:
-    return "/".join(part for part in (above, below) if part)

@@ -23,7 +23,7 @@ from zarrow.api import concurrent_calls
 from zarrow.api.creation import create_group
 from zarrow.arrays.chunk_grid import grid_of, key_encoding
 from zarrow.errors import NodeExistsError, UnsupportedError
-from zarrow.groups.places import node_at
+from zarrow.groups.places import joined, node_at
 from zarrow.jobs.units import Grid, Unit
 from zarrow.jobs.work import Item, New, located
 from zarrow.store_objects.icechunk_sessions import session_of
@@ -70,7 +70,7 @@ class RawNode(New):
             values.erase_prefix(self.path)
         elif overwrite:
             for name in existing.keys() - self.documents.keys():
-                values.erase(_joined(self.path, name))
+                values.erase(joined(self.path, name))
         elif existing and existing != self.documents:
             raise NodeExistsError(
                 f"{self.path or 'the root'!r} has other metadata: pass overwrite=True to replace it",
@@ -78,7 +78,7 @@ class RawNode(New):
                 path=self.path,
             )
         for name, document in self.documents.items():
-            values.set(_joined(self.path, name), document)
+            values.set(joined(self.path, name), document)
         return open(self.store, self.path, mode="r+")
 
 
@@ -132,9 +132,9 @@ class RawArray(Item):
         count = max(1, min(_MOST, _MEMORY_NBYTES // largest)) if largest else 1
         left = self._keys(read, unit)
         while keys := list(itertools.islice(left, count)):
-            values = read.get_each([_joined(source.path, key) for key in keys])
+            values = read.get_each([joined(source.path, key) for key in keys])
             stored = [(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
-            puts = [functools.partial(write.set, _joined(new.path, key), value) for key, value in stored]
+            puts = [functools.partial(write.set, joined(new.path, key), value) for key, value in stored]
             if write.is_local():
                 for put in puts:
                     put()
@@ -182,14 +182,14 @@ def raw_items(
     nodes: Sequence[tuple[str, Any]] = [*sorted(groups.items()), *arrays.items()]
     for below, node in nodes:
         values = _StoredValues(located(node.__reduce__()[1][0]), create=False)
-        new = RawNode(node, store, _joined(path, below), {}, _documents(values, node.path))
+        new = RawNode(node, store, joined(path, below), {}, _documents(values, node.path))
         items[below] = RawArray((node,), new) if isinstance(node, Array) else RawGroup((), new)
     return items
 
 
 def _documents(values: _StoredValues, path: str) -> dict[str, bytes]:
     """Return the documents of a node by their names."""
-    found = values.get_each([_joined(path, name) for name in _DOCUMENTS])
+    found = values.get_each([joined(path, name) for name in _DOCUMENTS])
     return {name: value for name, value in zip(_DOCUMENTS, found, strict=True) if value is not None}
 
 
@@ -204,14 +204,10 @@ def _identity(created: tuple[New, ...]) -> list[list[str]]:
 
 def _listed(values: _StoredValues, path: str, prefix: str) -> Iterator[str]:
     """Yield all keys below a path."""
-    for name in values.list(_joined(path, prefix)):
-        key = _joined(prefix, name)
-        below = values.list(_joined(path, key))
+    for name in values.list(joined(path, prefix)):
+        key = joined(prefix, name)
+        below = values.list(joined(path, key))
         if below:
             yield from _listed(values, path, key)
         else:
             yield key
-
-
-def _joined(*names: str) -> str:
-    return "/".join(name for name in names if name)

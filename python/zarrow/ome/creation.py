@@ -10,7 +10,7 @@ from zarrow.api.array_options import Chunks, Codec, Codecs, Store, check_names, 
 from zarrow.api.creation import create_array, create_group
 from zarrow.api.node_batch import NodeBatch
 from zarrow.api.opening import open_group
-from zarrow.groups.places import node_at
+from zarrow.groups.places import joined, node_at
 from zarrow.ome import saving
 from zarrow.ome.downscaling import Method
 from zarrow.ome.planning import PyramidOptions, described
@@ -108,7 +108,7 @@ def create(
         batch = NodeBatch(target, zarr_format)
         for new in item.levels:
             name = new.path.removeprefix(item.group_path).strip("/")
-            batch.add_documents("/".join(filter(None, (above, name))), new.documents_in_memory())
+            batch.add_documents(joined(above, name), new.documents_in_memory())
         batch.create()
 
     is_created = _create_whole_group(

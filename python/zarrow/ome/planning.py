@@ -11,7 +11,7 @@ from zarrow.api.array_options import Chunks, Codec, Codecs, Store, check_names, 
 from zarrow.api.creation import _chunks, _shards
 from zarrow.api.progress import Progress
 from zarrow.errors import NodeTypeError
-from zarrow.groups.places import node_at, refuse_read_only, store_of
+from zarrow.groups.places import joined, node_at, refuse_read_only, store_of
 from zarrow.jobs.ledger import for_one_call
 from zarrow.jobs.plan import Plan
 from zarrow.jobs.planning import MEMORY_NBYTES, planned
@@ -222,7 +222,7 @@ def described(
         New(
             base,
             store,
-            "/".join(part for part in (group_path, names[at]) if part),
+            joined(group_path, names[at]),
             _level_options(base, level_shapes[at], axes, zarr_format, options, is_copy=at == 0),
         )
         for at in new

@@ -22,7 +22,7 @@ from zarrow.api.node_batch import NodeBatch, is_small
 from zarrow.api.progress import reporting
 from zarrow.api.reported_amounts import Amount, size_of
 from zarrow.api.small_arrays import is_added, read_small
-from zarrow.groups.places import node_at
+from zarrow.groups.places import joined, node_at
 from zarrow.interchange.lazy_arrays import opened
 from zarrow.ome.reading import CHANNEL, SPACE, TIME, Axis
 
@@ -208,7 +208,7 @@ def _create(
     batch.add_group(path, {}, keep=keep)
     images, attributes = {"": plan}, dict[str, Mapping[str, Any]]()
     if plan.labels:
-        batch.add_group(_joined(path, "labels"), {})
+        batch.add_group(joined(path, "labels"), {})
         listed: dict[str, Any] = {"labels": list(plan.labels)}
         attributes["labels"] = listed if plan.zarr_format == 2 else {"ome": {"version": "0.5", **listed}}
         images |= {f"labels/{name}": label for name, label in plan.labels.items()}
@@ -216,18 +216,18 @@ def _create(
     for place, image in images.items():
         if place:
             attributes[place] = image.attributes
-            batch.add_group(_joined(path, place), {})
+            batch.add_group(joined(path, place), {})
         for name, given in image.levels.items():
-            level, where = opened(given), _joined(place, name)
+            level, where = opened(given), joined(place, name)
             elements = {"data": level} if has_elements else {"shape": level.shape, "dtype": _type_of(level)}
             levels[where], options[where] = level, {**image.array_options, **elements}
     if has_elements:
         for name, _, read in read_small(levels.items()):
-            if is_added(batch, _joined(path, name), **options[name], elements=read):
+            if is_added(batch, joined(path, name), **options[name], elements=read):
                 del options[name]
     for name, level in levels.items():
         is_together = name in options and (not has_elements or is_small(level))
-        if is_together and is_added(batch, _joined(path, name), **options[name]):
+        if is_together and is_added(batch, joined(path, name), **options[name]):
             del options[name]
     amount = Amount(report, sum(map(size_of, levels.values())))
     together = sum(size_of(level) for name, level in levels.items() if name not in options)
@@ -245,10 +245,6 @@ def _create(
     if attributes:
         last.create()
     root.attrs.update(plan.attributes)
-
-
-def _joined(above: str, below: str) -> str:
-    return f"{above}/{below}" if above and below else above or below
 
 
 def _type_of(level: Any) -> Any:

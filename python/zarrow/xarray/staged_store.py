@@ -27,7 +27,7 @@ from zarrow._zarrow import CloudStore, MemoryStore, _StoredValues
 from zarrow.api import concurrent_calls
 from zarrow.errors import NotFoundError, StoreError, UnsupportedError, ZarrowError
 from zarrow.groups import append_claims as claims
-from zarrow.groups.places import may_be_one_server
+from zarrow.groups.places import joined, may_be_one_server
 
 if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest
@@ -139,7 +139,7 @@ class StagedStore(Store):
             return
         parts = group.split("/") if group else []
         above = ["/".join(parts[:count]) for count in range(len(parts) + 1)]
-        keys = [_join(path, name) for path in above for name in _OF_NODES]
+        keys = [joined(path, name) for path in above for name in _OF_NODES]
         keys += [".zmetadata", *self._documents(group, names, versions)]
 
         def get(wanted: list[str]) -> None:
@@ -151,7 +151,7 @@ class StagedStore(Store):
         concurrent_calls.run([partial(get, keys), names_below])
         if is_listed:
             known = {key for key, value in self._state.known.items() if value is not None}
-            is_v2 = _join(group, ".zgroup") in known
+            is_v2 = joined(group, ".zgroup") in known
             rest = [
                 key
                 for name in self._state.names[group]
@@ -184,7 +184,7 @@ class StagedStore(Store):
         """Return the keys of the documents of members of a group."""
         found = []
         for name in names:
-            path = _join(group, name)
+            path = joined(group, name)
             if 3 in versions:
                 found.append(f"{path}/zarr.json")
             if 2 in versions:
@@ -248,7 +248,7 @@ class StagedStore(Store):
                 values = self._values()
                 is_absent = values is None or (prefix != "" and self._is_absent(prefix))
                 state.names[prefix] = [] if is_absent else await self._in_thread(values.list, prefix)  # type: ignore[union-attr]
-            found.update(name for name in state.names[prefix] if not self._is_erased(_join(prefix, name)))
+            found.update(name for name in state.names[prefix] if not self._is_erased(joined(prefix, name)))
         start = f"{prefix}/" if prefix else ""
         for key, value in state.staged.items():
             if key.startswith(start):
@@ -285,7 +285,7 @@ class StagedStore(Store):
         """Whether there are no values below a prefix; folders without files count as empty."""
         prefix = prefix.rstrip("/")
         for name in await self._names(prefix):
-            key = _join(prefix, name)
+            key = joined(prefix, name)
             if self.is_remote or await self.exists(key) or not await self.is_empty(key):
                 return False
         return True
@@ -299,7 +299,7 @@ class StagedStore(Store):
         """List all keys below a prefix."""
         prefix = prefix.rstrip("/")
         for name in sorted(await self._names(prefix)):
-            key = _join(prefix, name)
+            key = joined(prefix, name)
             if await self.exists(key):
                 yield key
             else:
@@ -358,7 +358,7 @@ class StagedStore(Store):
             erased = [(self.location / prefix).resolve() for prefix in self._state.erased]
             return any((store / path).resolve().is_relative_to(prefix) for prefix in erased)
         if isinstance(self.location, CloudStore) and isinstance(store, CloudStore):
-            found = f"{_join(store.name.rstrip('/'), path)}/"
+            found = f"{joined(store.name.rstrip('/'), path)}/"
             name = self.location.name.rstrip("/")
             is_below = any(
                 found.startswith(f"{name}/{prefix}".rstrip("/") + "/") for prefix in self._state.erased
@@ -370,7 +370,7 @@ class StagedStore(Store):
         """Whether the changes create the array at a path."""
         state = self._state
         for name in ("zarr.json", ".zarray"):
-            key = _join(path, name)
+            key = joined(path, name)
             if state.staged.get(key) is not None:
                 return self._is_erased(key) or state.known.get(key) is None
         return False
@@ -402,7 +402,7 @@ class StagedStore(Store):
 
     def has_array(self, path: str) -> bool:
         """Whether an array has a document after the changes, unless no change is about it."""
-        keys = [_join(path, name) for name in ("zarr.json", ".zarray")]
+        keys = [joined(path, name) for name in ("zarr.json", ".zarray")]
         is_staged = any(self._state.staged.get(key) is not None for key in keys)
         return is_staged or not self._is_erased(keys[0])
 
@@ -496,7 +496,7 @@ class StagedStore(Store):
     def claims_of(self, group: str, names: Iterable[str]) -> tuple[dict[str, bytes], dict[str, bytes]]:
         """Return documents to claim for an append to arrays, and other writers' claims on them."""
         state = self._state
-        keys = [_join(group, f"{name}/{of_array}") for name in names for of_array in _OF_ARRAYS]
+        keys = [joined(group, f"{name}/{of_array}") for name in names for of_array in _OF_ARRAYS]
         keys.append(".zmetadata")
         if b'"consolidated_metadata"' in (state.known.get("zarr.json") or b""):
             keys.append("zarr.json")
@@ -560,10 +560,6 @@ class StagedStore(Store):
         else:
             for function in functions:
                 function()
-
-
-def _join(prefix: str, name: str) -> str:
-    return f"{prefix}/{name}" if prefix else name
 
 
 def _part(value: bytes, byte_range: ByteRequest | None) -> bytes:

@@ -33,7 +33,7 @@ from zarrow.api.reported_amounts import Amount
 from zarrow.errors import UnsupportedError, ZarrowError
 from zarrow.groups.append_claims import ClaimedError, Claims, Turns
 from zarrow.groups.folder_lock import FolderLock
-from zarrow.groups.places import refuse_read_only, refuse_references, store_of
+from zarrow.groups.places import joined, refuse_read_only, refuse_references, store_of
 from zarrow.store_objects.icechunk_sessions import session_of
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def to_zarr(
     if isinstance(store, Group):
         refuse_read_only(store)
         zarr_format = zarr_format or store.zarr_format
-        store, group = store_of(store), "/".join(filter(None, (store.path, (group or "").strip("/")))) or None
+        store, group = store_of(store), joined(store.path, (group or "").strip("/")) or None
     session = session_of(store)
     if session is not None:
         # xarray and zarr-python take the session's store alone.
@@ -398,7 +398,7 @@ class _Write:
             grown = [
                 str(name) for name, variable in dataset.variables.items() if self._append_dim in variable.dims
             ]
-            self._grown = ["/".join(filter(None, (group, name))) for name in grown]
+            self._grown = [joined(group, name) for name in grown]
             if self._staged.is_remote:
                 self.claims.begin(*self._staged.claims_of(group, grown))
         opened, consolidates = self._open()
