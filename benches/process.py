@@ -6,7 +6,6 @@ import os
 import select
 import subprocess
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 PATIENCE = 180.0  # time limit of an answer, in seconds
@@ -59,8 +58,6 @@ class Process:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.process.kill()
         self.process.communicate()

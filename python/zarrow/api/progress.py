@@ -14,7 +14,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Self, TextIO, TypeAlias
 
 Progress: TypeAlias = Callable[[int, int], object]
@@ -90,9 +89,7 @@ class Bar:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._has_line:
             self._write("\n")
 

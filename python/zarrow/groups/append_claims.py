@@ -23,7 +23,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from types import TracebackType
 from typing import Protocol, Self
 
 from zarrow.api import concurrent_calls, waits
@@ -137,9 +136,7 @@ class Claims:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     def begin(self, documents: Mapping[str, bytes], others: Mapping[str, bytes]) -> None:

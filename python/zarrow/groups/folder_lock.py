@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 
@@ -28,9 +27,7 @@ class FolderLock:
             self.take()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._release()
 
     def take(self) -> None:

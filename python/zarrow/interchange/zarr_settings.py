@@ -6,7 +6,6 @@ Settings may end in any order. The latest active ones are in effect.
 from __future__ import annotations
 
 import threading
-from types import TracebackType
 from typing import Any, Self
 
 _lock = threading.RLock()
@@ -64,9 +63,7 @@ class ZarrSettings:
             self._blocks += 1
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with _lock:
             self._blocks = max(self._blocks - 1, 0)
             self.disable()

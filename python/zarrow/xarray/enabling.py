@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from types import TracebackType
 from typing import Any, Self
 
 import xarray
@@ -82,9 +81,7 @@ class Enabled:
             _apply()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.disable()
 
 
