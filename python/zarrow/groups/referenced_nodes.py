@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import gc
+import operator
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, TypeAlias
@@ -99,17 +100,8 @@ def _follow(_: Any) -> None:
     """Mark a class of objects to follow."""
 
 
-def _itself(node: Any) -> Array | Group:
-    found: Array | Group = node
-    return found
-
-
-def _array_of(indexer: Any) -> Array | Group:
-    return _itself(indexer.array)
-
-
-def _node_of(lazy: Any) -> Array | Group:
-    return _itself(lazy.node)
+def _itself(node: Array | Group) -> Array | Group:
+    return node
 
 
 def _opened(node: Any) -> Array | Group | None:
@@ -127,9 +119,9 @@ class _Ways(dict[type, _Way]):
         if issubclass(kind, Array | Group):
             way = _itself
         elif issubclass(kind, Indexer):
-            way = _array_of
+            way = operator.attrgetter("array")
         elif module == "zarrow.xarray.arrays" and kind.__name__ == "ZarrowArray":
-            way = _node_of
+            way = operator.attrgetter("node")
         elif root == "zarr" and kind.__name__ in ("Array", "Group"):
             way = _opened
         elif issubclass(kind, _LEAVES) or root == "distributed":
