@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
 import tempfile
 from pathlib import Path
+
+from zarrow.cli.terminal import WrongArgumentError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.only:
         libraries = [name for name in libraries if name in arguments.only.split(",")]
     if (arguments.data is None) != (arguments.masked_writer is None):
-        print("zarrow demo: --data and --masked-writer go together", file=sys.stderr)
-        return 2
+        raise WrongArgumentError("--data and --masked-writer go together")
     try:
         with contextlib.ExitStack() as stack:
             folder = arguments.folder or Path(
@@ -40,6 +40,5 @@ def run(arguments: argparse.Namespace) -> int:
             )
             demo.run(arguments.data, folder, arguments.masked_writer, libraries)
     except FileNotFoundError as error:
-        print(f"zarrow demo: {error}", file=sys.stderr)
-        return 2
+        raise WrongArgumentError(str(error)) from error
     return 0

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import sys
 from typing import TYPE_CHECKING
 
 import zarrow
 from zarrow.cli import arguments as types
-from zarrow.cli.terminal import show, visible, width
+from zarrow.cli.terminal import WrongArgumentError, show, visible, width
 
 if TYPE_CHECKING:
     from zarrow.checks.summarizing import Summary
@@ -36,8 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         from zarrow.checks.summarizing import summarize
 
         if not isinstance(node, zarrow.Array):
-            print("zarrow info: --stats and --histogram need an array: add its path", file=sys.stderr)
-            return 2
+            raise WrongArgumentError("--stats and --histogram need an array: add its path")
         summary = summarize(node, bins=arguments.bins if arguments.histogram else 0, progress=True)
     if arguments.json:
         from zarrow.cli.description import as_json, describe

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 import zarrow
 from zarrow.cli import plans
 from zarrow.cli.arguments import codec, extents, numbers
-from zarrow.cli.terminal import KINDS_OF_STORES, wrong_arguments
+from zarrow.cli.terminal import KINDS_OF_STORES, WrongArgumentError, wrong_arguments
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -61,8 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     factors = arguments.factors
     if isinstance(factors, tuple):
         if len(factors) != 1:
-            print("zarrow pyramid: expected --factors as 2 or z=1,y=2,x=2", file=sys.stderr)
-            return 2
+            raise WrongArgumentError("expected --factors as 2 or z=1,y=2,x=2")
         factors = factors[0]
     from zarrow.jobs.errors import renamed
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import sys
 
 import zarrow
-from zarrow.cli.terminal import KINDS_OF_STORES, show
+from zarrow.cli.terminal import KINDS_OF_STORES, WrongArgumentError, show
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,8 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     from zarrow.checks import repair
 
     if arguments.missing and arguments.copy is None:
-        print("zarrow repair: --missing refills chunks from a copy: add --from COPY", file=sys.stderr)
-        return 2
+        raise WrongArgumentError("--missing refills chunks from a copy: add --from COPY")
     # The metadata of a store's own node may be broken.
     node = arguments.store
     if arguments.node:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import zarrow
 from zarrow.cli import arguments as types
-from zarrow.cli.terminal import show, visible
+from zarrow.cli.terminal import WrongArgumentError, show, visible
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,8 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
         what = f"link {visible(place)}, but not its target"
     if not (arguments.yes or arguments.dry_run):
         if sys.stdin is None or not sys.stdin.isatty():
-            print(f"zarrow rm: this would erase the {what}: add --yes", file=sys.stderr)
-            return 2
+            raise WrongArgumentError(f"this would erase the {what}: add --yes")
         print(f"erase the {what}? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             return 1
