@@ -24,7 +24,7 @@ from zarrow._zarrow import (
     _References,
     _ReferenceTarget,
 )
-from zarrow.store_objects.store_adapter import StoreAdapter, below, fail
+from zarrow.store_objects.store_adapter import StoreAdapter, answer_with, below, fail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ class ManifestAdapter(StoreAdapter):
     def _answer(self, request: _StoreRequest) -> None:
         node, rest = self._node(request.key)
         if rest == _DOCUMENT:
-            _answer_with(request, _document(node))
+            answer_with(request, _document(node))
             return
         index = None if node is self.group or hasattr(node, "groups") else _chunk_index(node, rest)
         if index is None:
@@ -175,15 +175,6 @@ class ManifestAdapter(StoreAdapter):
             for index in product(*map(range, manifest._paths.shape)):
                 if manifest._paths[index] != _NOTHING:
                     yield prefix + _chunk_key(node, index), int(manifest._lengths[index])
-
-
-def _answer_with(request: _StoreRequest, value: bytes) -> None:
-    nbytes, start, stop = len(value), 0, len(value)
-    if request.suffix is not None:
-        start = max(0, nbytes - request.suffix)
-    elif request.range is not None:
-        start, stop = request.range
-    request.found(value[start:stop], start, nbytes)
 
 
 def _document(node: Any) -> bytes:

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from zarrow.store_objects.store_adapter import ThreadAdapter, below
+from zarrow.store_objects.store_adapter import ThreadAdapter, answer_with, below
 
 if TYPE_CHECKING:
     from zarrow._zarrow import _StoreRequest
@@ -63,14 +63,7 @@ class MappingAdapter(ThreadAdapter):
         except KeyError:
             request.missing()
             return
-        nbytes, start = len(value), 0
-        if request.suffix is not None:
-            start = max(0, nbytes - request.suffix)
-            value = value[start:]
-        elif request.range is not None:
-            start, stop = request.range
-            value = value[start:stop]
-        request.found(value, start, nbytes)
+        answer_with(request, value)
 
     def measure(self, request: _StoreRequest) -> None:
         """Answer with the size of a value, and with its version if the store has conditions."""

@@ -53,6 +53,16 @@ def fail(request: _StoreRequest, error: BaseException) -> None:
     request.failed(error)
 
 
+def answer_with(request: _StoreRequest, value: bytes | memoryview) -> None:
+    """Answer with the requested part of a value."""
+    nbytes, start, stop = len(value), 0, len(value)
+    if request.suffix is not None:
+        start = max(0, nbytes - request.suffix)
+    elif request.range is not None:
+        start, stop = request.range
+    request.found(value[start:stop], start, nbytes)
+
+
 class StoreAdapter:
     """How a store is asked (step 1)."""
 
