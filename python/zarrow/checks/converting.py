@@ -26,6 +26,7 @@ from zarrow.checks.verifying import walk
 from zarrow.errors import ZarrowError
 from zarrow.groups.places import is_within, joined, place
 from zarrow.interchange import labels
+from zarrow.jobs.raw import documents_of
 
 _OF_NODES = (".zarray", ".zgroup")
 _VERSION_2 = (*_OF_NODES, ".zattrs", ".zmetadata")
@@ -128,7 +129,7 @@ def _convert(store: Store, remove_v2: bool, dry_run: bool, progress: Progress | 
     paths = [path for path, _ in walk(root, corrupt)]
     converted.refused = {each.path: each.error for each in corrupt}
     converted.refused.update(_links_to_others(location, above, paths))
-    found = [_documents(values, joined(above, path)) for path in paths]
+    found = [documents_of(values, joined(above, path)) for path in paths]
     stored = dict(zip(paths, found, strict=True))
     made: dict[str, bytes] = {}
     if root.zarr_format == 2 and not converted.refused:
@@ -175,13 +176,6 @@ def _links_to_others(location: Any, above: str, paths: list[str]) -> dict[str, s
         if there is not None and not is_within(there, root):
             refused[path] = f"a link leads out of the store, to {there}: convert that by itself"
     return refused
-
-
-def _documents(values: _StoredValues, path: str) -> dict[str, bytes]:
-    """Return the documents of a node."""
-    names = (*_VERSION_2, _VERSION_3)
-    found = values.get_each([joined(path, name) for name in names])
-    return {name: value for name, value in zip(names, found, strict=True) if value is not None}
 
 
 def _converted(stored: dict[str, dict[str, bytes]], refused: dict[str, str]) -> dict[str, bytes]:

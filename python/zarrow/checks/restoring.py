@@ -19,6 +19,7 @@ from zarrow.checks.comparing import differs
 from zarrow.checks.verifying import DOCUMENTS
 from zarrow.errors import ZarrowError
 from zarrow.groups.places import joined
+from zarrow.jobs.raw import documents_of
 
 
 def restore(location: Any, path: str, copy: Array | Group, dry_run: bool) -> str | None:
@@ -61,8 +62,7 @@ def _documents_of(node: Array | Group) -> dict[str, bytes]:
     # The document that makes the node comes last.
     names = [".zattrs", ".zarray" if isinstance(node, Array) else ".zgroup"]
     names = names if node.zarr_format == 2 else ["zarr.json"]
-    found = _StoredValues(location, create=False).get_each([joined(path, name) for name in names])
-    documents = {name: value for name, value in zip(names, found, strict=True) if value is not None}
+    documents = documents_of(_StoredValues(location, create=False), path, names)
     if isinstance(node, Group) and "zarr.json" in documents:
         document = json.loads(documents["zarr.json"])
         if isinstance(document, dict) and document.pop("consolidated_metadata", None) is not None:

@@ -63,7 +63,7 @@ class RawNode(New):
         if self.path and node_at(self.store, above) is None:
             create_group(self.store, above, zarr_format=self.sample.zarr_format)
         values = _StoredValues(self.store, create=True)
-        existing = _documents(values, self.path)
+        existing = documents_of(values, self.path)
         if overwrite and (
             isinstance(self.sample, Array) or isinstance(node_at(self.store, self.path), Array)
         ):
@@ -182,15 +182,15 @@ def raw_items(
     nodes: Sequence[tuple[str, Any]] = [*sorted(groups.items()), *arrays.items()]
     for below, node in nodes:
         values = _StoredValues(located(node.__reduce__()[1][0]), create=False)
-        new = RawNode(node, store, joined(path, below), {}, _documents(values, node.path))
+        new = RawNode(node, store, joined(path, below), {}, documents_of(values, node.path))
         items[below] = RawArray((node,), new) if isinstance(node, Array) else RawGroup((), new)
     return items
 
 
-def _documents(values: _StoredValues, path: str) -> dict[str, bytes]:
+def documents_of(values: _StoredValues, path: str, names: Sequence[str] = _DOCUMENTS) -> dict[str, bytes]:
     """Return the documents of a node by their names."""
-    found = values.get_each([joined(path, name) for name in _DOCUMENTS])
-    return {name: value for name, value in zip(_DOCUMENTS, found, strict=True) if value is not None}
+    found = values.get_each([joined(path, name) for name in names])
+    return {name: value for name, value in zip(names, found, strict=True) if value is not None}
 
 
 def _identity(created: tuple[New, ...]) -> list[list[str]]:
