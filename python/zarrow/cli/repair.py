@@ -6,13 +6,13 @@ import argparse
 import dataclasses
 
 import zarrow
-from zarrow.cli.terminal import KINDS_OF_STORES, WrongArgumentError, show
+from zarrow.cli.arguments import add_node
+from zarrow.cli.terminal import WrongArgumentError, show
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `zarrow repair`."""
-    parser.add_argument("store", metavar="STORE", help="an array or group: " + KINDS_OF_STORES)
-    parser.add_argument("node", metavar="NODE", nargs="?", default="", help="the path of a node in the store")
+    add_node(parser)
     parser.add_argument(
         "--from", dest="copy", metavar="COPY", help="refill from this copy instead of dropping chunks"
     )
@@ -24,7 +24,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--drop-all", action="store_true", help="drop chunks also in arrays without any sound chunk"
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
-    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
 
 
 def run(arguments: argparse.Namespace) -> int:

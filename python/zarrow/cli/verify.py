@@ -6,17 +6,16 @@ import argparse
 import dataclasses
 
 import zarrow
-from zarrow.cli.terminal import KINDS_OF_STORES, show
+from zarrow.cli.arguments import add_node
+from zarrow.cli.terminal import show
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `zarrow verify`."""
-    parser.add_argument("store", metavar="STORE", help="an array or group: " + KINDS_OF_STORES)
-    parser.add_argument("node", metavar="NODE", nargs="?", default="", help="the path of a node in the store")
+    add_node(parser)
     parser.add_argument(
         "--deep", action="store_true", help="read all elements, not only of arrays with checksums"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
 
 
 def run(arguments: argparse.Namespace) -> int:
