@@ -1,5 +1,6 @@
 """The readers to a device; each reports missing packages."""
 
+import contextlib
 import importlib
 import importlib.util
 from collections.abc import Callable
@@ -45,13 +46,13 @@ def zarrow_reader(decompress: Literal["host", "device", "auto"]) -> Reader:
     return read
 
 
-def zarr_python_with_our_buffers() -> Reader:
-    """Read by zarr-python, with the buffers of zarrow."""
+def zarr_python_with_our_buffers(*, with_pipeline: bool = False) -> Reader:
+    """Read by zarr-python, with the buffers of zarrow, and its codec pipeline if wanted."""
     needs("zarr")
     import zarr
 
     def read(path: Path) -> object:
-        with zarrow.gpu.enable():
+        with zarrow.gpu.enable(), zarrow.zarr_python.enable() if with_pipeline else contextlib.nullcontext():
             tensor = zarr.open_array(path, mode="r")[...]
         zarrow.gpu.synchronize("cuda:0")
         return tensor
@@ -59,29 +60,15 @@ def zarr_python_with_our_buffers() -> Reader:
     return read
 
 
-def zarr_python_with_our_pipeline() -> Reader:
-    """Read by zarr-python, with the buffers and the codec pipeline of zarrow."""
-    needs("zarr")
-    import zarr
-
-    def read(path: Path) -> object:
-        with zarrow.gpu.enable(), zarrow.zarr_python.enable():
-            tensor = zarr.open_array(path, mode="r")[...]
-        zarrow.gpu.synchronize("cuda:0")
-        return tensor
-
-    return read
-
-
-def zarr_python_with_cupy() -> Reader:
-    """Read by zarr-python, with its own CuPy buffers."""
+def zarr_python_with_cupy(store: Callable[[Path], Any] = Path) -> Reader:
+    """Read by zarr-python, with its own CuPy buffers, from the store of a path."""
     needs("zarr", "cupy")
     import cupy
     import zarr
 
     def read(path: Path) -> object:
         with zarr.config.enable_gpu():
-            array = zarr.open_array(path, mode="r")[...]
+            array = zarr.open_array(store(path), mode="r")[...]
         cupy.cuda.Device(0).synchronize()
         return array
 
@@ -91,17 +78,7 @@ def zarr_python_with_cupy() -> Reader:
 def kvikio_store() -> Reader:
     """Read by zarr-python from the store of kvikio, which reads to the device."""
     needs("zarr", "cupy", "kvikio")
-    import cupy
-    import kvikio.zarr
-    import zarr
-
-    def read(path: Path) -> object:
-        with zarr.config.enable_gpu():
-            array = zarr.open_array(kvikio.zarr.GDSStore(path), mode="r")[...]
-        cupy.cuda.Device(0).synchronize()
-        return array
-
-    return read
+    return zarr_python_with_cupy(importlib.import_module("kvikio.zarr").GDSStore)
 
 
 def tensordict_reader() -> Reader:
@@ -214,7 +191,7 @@ def all_readers(nbytes: int, with_cufile: bool = False) -> dict[str, Reader | Mi
         "zarrow, decompressed on the device": lambda: zarrow_reader("device"),
         "zarrow, split by its rates": lambda: zarrow_reader("auto"),
         "zarr-python + zarrow.gpu": zarr_python_with_our_buffers,
-        "zarr-python + zarrow.gpu and its pipeline": zarr_python_with_our_pipeline,
+        "zarr-python + zarrow.gpu and its pipeline": lambda: zarr_python_with_our_buffers(with_pipeline=True),
         "zarr-python + zarr.buffer.gpu": zarr_python_with_cupy,
         "zarr-python + kvikio": kvikio_store,
         "zarrow on the host, then torch.to": decoded_and_copied,
