@@ -5,8 +5,6 @@ Server and zarrow's reader are the Rust example `slow_store`.
 
 import json
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from benches.process import Process
 from benches.row import Row
@@ -16,14 +14,12 @@ REQUESTS = 32
 """Concurrent requests of zarrow, the same as tensorstore's default."""
 
 
-class Server:
+class Server(Process):
     """Serves a folder until the context ends."""
 
     def __init__(self, folder: Path, milliseconds: int, log: Path, scratch: Path) -> None:
-        self.process = Process(
-            [str(PROGRAM), "serve", str(folder.resolve()), str(milliseconds)], log, scratch
-        )
-        self.port: int = self.process.receive()["port"]
+        super().__init__([str(PROGRAM), "serve", str(folder.resolve()), str(milliseconds)], log, scratch)
+        self.port: int = self.receive()["port"]
 
     @property
     def url(self) -> str:
@@ -33,11 +29,3 @@ class Server:
     def request(self, row: Row) -> str:
         """Describe the array of a row for zarrow's reader."""
         return json.dumps({"port": self.port, "path": f"{row.data}.zarr", "requests": REQUESTS})
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.process.__exit__(kind, error, trace)
