@@ -63,15 +63,9 @@ class Loader:
         """Return the set as a store of zarr-python."""
         if self.port is None:
             return self.path
-        storage = importlib.import_module("zarr.storage")
-        options: dict[str, Any] = {
-            "endpoint": f"http://127.0.0.1:{self.port}",
-            "region": "us-east-1",
-            "skip_signature": True,
-            "client_options": {"allow_http": True},
-        }
-        s3 = importlib.import_module("obstore.store").S3Store
-        return storage.ObjectStore(s3(BUCKET, prefix=self.path.name, **options), read_only=True)
+        from benches.remote.peers import s3_store
+
+        return s3_store(self.path.name, f"http://127.0.0.1:{self.port}", read_only=True)
 
     def corner(self, random: np.random.Generator) -> tuple[slice, ...]:
         """Draw a crop."""

@@ -70,21 +70,13 @@ def samples(peer: Peer, row: Row, path: Path) -> Run:
 
 def _on_s3(path: Path) -> Any:
     """Serve the folder of a set as a bucket, and return the set there; the server ends with this process."""
-    from benches.remote.peers import BUCKET, obstore_class
+    from benches.remote.peers import s3_store
     from benches.remote.server import Server
 
     scratch = Path(tempfile.gettempdir())
     server = Server(path.parent, scratch / "server.log", scratch)
-    options: dict[str, Any] = {"region": "us-east-1", "skip_signature": True}
-    store = obstore_class("S3Store")(
-        BUCKET,
-        prefix=path.name,
-        endpoint=f"http://127.0.0.1:{server.port}",
-        client_options={"allow_http": True},
-        **options,
-    )
     _SERVERS.append(server)
-    return zarr.storage.ObjectStore(store, read_only=True)
+    return s3_store(path.name, f"http://127.0.0.1:{server.port}", read_only=True)
 
 
 # The server ends when its standard input does.

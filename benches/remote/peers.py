@@ -24,6 +24,21 @@ def obstore_class(name: str) -> Any:
     return getattr(importlib.import_module("obstore.store"), name)
 
 
+def s3_store(prefix: str, endpoint: str, *, read_only: bool = False) -> Any:
+    """Return a folder of the bucket as a store of zarr-python."""
+    from zarr.storage import ObjectStore
+
+    store = obstore_class("S3Store")(
+        BUCKET,
+        prefix=prefix,
+        endpoint=endpoint,
+        region="us-east-1",
+        skip_signature=True,
+        client_options={"allow_http": True},
+    )
+    return ObjectStore(store, read_only=read_only)
+
+
 class RemotePeer:
     """A library, or a way of using one. The constructor imports the library."""
 
@@ -44,17 +59,7 @@ class RemotePeer:
 
     def zarr_store(self, name: str) -> Any:
         """Return a set on S3 as a store of zarr-python."""
-        from zarr.storage import ObjectStore
-
-        store = obstore_class("S3Store")(
-            BUCKET,
-            prefix=f"{name}.zarr",
-            endpoint=self.endpoint,
-            region="us-east-1",
-            skip_signature=True,
-            client_options={"allow_http": True},
-        )
-        return ObjectStore(store)
+        return s3_store(f"{name}.zarr", self.endpoint)
 
     def open(self, name: str) -> Any:
         """Open an array by HTTP."""
