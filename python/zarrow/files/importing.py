@@ -20,6 +20,7 @@ from zarrow._zarrow import Group, MemoryStore, _create_whole_group, open
 from zarrow.api.array_options import LayoutOptions, Store, check_names
 from zarrow.api.creation import create_array, create_group, extents
 from zarrow.api.progress import Progress, reporting
+from zarrow.api.reported_amounts import Amount
 from zarrow.errors import NodeExistsError
 from zarrow.files import npy, safetensors, tables
 from zarrow.files.elements import FileElements
@@ -106,10 +107,12 @@ def import_file(
             if dry_run:
                 _check_free(target, path, bool(named.pop("overwrite", False)))
                 return create_array(MemoryStore(), path, shape=elements.shape, dtype=elements.dtype, **named)
-            return create_array(target, path, data=_Reported(elements, report), **named)
+            return create_array(
+                target, path, data=_Reported(elements, Amount(report, elements.nbytes)), **named
+            )
         if chosen == "safetensors":
             tensors, metadata = safetensors.opened(opened)
-            whole = _Sum(report, sum(each.nbytes for each in tensors.values()))
+            whole = Amount(report, sum(each.nbytes for each in tensors.values()))
 
             def fill(group: Group) -> None:
                 for name, each in tensors.items():
@@ -195,32 +198,15 @@ def _raw(file: Any, shape: Any, dtype: Any, offset: int) -> FileElements:
     return elements
 
 
-class _Sum:
-    """Progress over several arrays."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress = progress
-        self._total = total
-        self._done = 0
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._progress is not None:
-            self._progress(self._done + done, self._total)
-        if done == total:
-            self._done += total
-
-
 class _Reported(FileElements):
     """Elements that report each read as progress."""
 
-    def __init__(self, elements: FileElements, progress: Progress | None) -> None:
+    def __init__(self, elements: FileElements, amount: Amount) -> None:
         self.__dict__.update(elements.__dict__)
-        self._progress = progress
-        self._done = 0
+        self._amount = amount
+        amount.begin(self.nbytes)
 
     def __getitem__(self, region: tuple[slice, ...]) -> Any:
         values = super().__getitem__(region)
-        self._done += math.prod(values.shape) * self.dtype.itemsize
-        if self._progress is not None:
-            self._progress(self._done, self.nbytes)
+        self._amount.add(math.prod(values.shape) * self.dtype.itemsize)
         return values
