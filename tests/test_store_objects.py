@@ -178,6 +178,48 @@ def test_writers_of_parts_of_one_chunk_lose_nothing(name: str, tmp_path: Path) -
     assert zarrow.open(store)[...].tolist() == list(range(1, 33))
 
 
+class Interrupted(dict[str, bytes]):
+    """A mapping in which another writer replaces a value at the n-th look at it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks, self.key, self.other = 0, "", b""
+
+    def __getitem__(self, key: str) -> bytes:
+        if key == self.key:
+            self.looks -= 1
+            if self.looks == 0:
+                self[key] = self.other
+        return super().__getitem__(key)
+
+
+def test_a_large_shard_that_another_writer_replaces_is_written_again() -> None:
+    # A shard that is too large to be fetched as a whole.
+    piece, count = 12 << 20, 6
+    mapping = Interrupted()
+    store = zarrow.PythonStore(mapping, sole_writer=True)
+    array = zarrow.create_array(
+        store, shape=(piece * count,), chunks=(piece,), shards=(piece * count,), dtype="u1", compressors=None
+    )
+    array[...] = 1
+    (key,) = (key for key in mapping if key.startswith("c"))
+    first = mapping[key]
+    array[piece : 2 * piece] = 2
+    other = mapping[key]
+    for looks in range(1, 30):
+        mapping[key] = first
+        mapping.key, mapping.other, mapping.looks = key, other, looks
+        array[4 * piece : 5 * piece] = 3
+        # The other writer came too late if nobody looked as often.
+        is_replaced, mapping.looks = mapping.looks <= 0, 0
+        found = array[::piece]
+        assert found.tolist() == [1, 2 if is_replaced else 1, 1, 1, 3, 1], looks
+        if not is_replaced:
+            break
+    assert not is_replaced
+    assert looks > 4
+
+
 def test_threads(store: Any) -> None:
     fill(store)
     root = zarrow.open(store)

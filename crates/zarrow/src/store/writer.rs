@@ -306,7 +306,8 @@ pub type Locked<'a> = (Box<dyn Lock + 'a>, Option<Box<dyn Value + 'a>>);
 
 /// A value that is not visible yet. Dropping it without publishing removes it.
 pub trait Draft: Send + Sync {
-    /// Writes the concatenated `parts`, starting at `offset`. Bytes that are never written read as zero.
+    /// Writes the concatenated `parts`, starting at `offset`. Bytes that are never written read as zero. Other threads may
+    /// write to the memory of the parts, as in [`StoreWriter::set`].
     ///
     /// # Errors
     /// As [`StoreWriter::set`].

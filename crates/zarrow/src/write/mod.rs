@@ -121,9 +121,7 @@ impl Writer<'_> {
         let tasks = chunk_parts.count().checked_mul(shares).ok_or_else(too_many)?;
         pool::run(tasks, threads, interrupted, &|task, worker, checkpoint| {
             let task = if shares == 1 { apart(task, tasks, threads as u64) } else { task };
-            let own = OpenShard::default();
-            let open = shards.get((task / shares) as usize).unwrap_or(&own);
-            let share = (task % shares, shares);
+            let (open, share) = (shards.get((task / shares) as usize), (task % shares, shares));
             self.write_target(&chunk_parts, task / shares, values, share, open, worker, checkpoint)
         })
     }
@@ -160,7 +158,8 @@ impl Writer<'_> {
         work(&chunk_index, &target, &part).map_err(|error| error.in_chunk(&chunk_index))
     }
 
-    /// Writes one chunk, or a share of a shard, and waits for the store.
+    /// Writes one chunk, or a share of a shard, and waits for the store. `open` is the shard, if it has several shares;
+    /// otherwise each attempt opens it anew.
     #[allow(clippy::too_many_arguments, reason = "a share is what a task is, and all of these say which")]
     fn write_target<'s>(
         &'s self,
@@ -168,7 +167,7 @@ impl Writer<'_> {
         number: u64,
         values: &Values<'_>,
         share: (u64, u64),
-        open: &OpenShard<'s>,
+        open: Option<&OpenShard<'s>>,
         worker: &mut Worker,
         checkpoint: &Checkpoint<'_>,
     ) -> Result<()> {
@@ -176,6 +175,8 @@ impl Writer<'_> {
             let written = until_no_conflict(&|| checkpoint.pass(), || match self.inner_chunks() {
                 None => self.chunk(chunk_index, target, part, values, worker),
                 Some(inner_chunks) => {
+                    let own = OpenShard::default();
+                    let open = open.unwrap_or(&own);
                     self.share(chunk_index, target, inner_chunks, part, values, share, open, worker)
                 }
             });
@@ -301,13 +302,13 @@ impl Writer<'_> {
         let numbers = share_of(shard.count(), number, count);
         let last = numbers.end.saturating_sub(1);
         let mut share =
-            Share { writer: self, shard: &state, number, last, pieces: Pieces::default(), ended: false };
+            Share { writer: self, shard: &state, number, last, pieces: Pieces::default(), next: None };
         shard.encode_range(numbers, values.level(), old, worker, &mut share)?;
-        let mut output = state.output()?;
-        if !share.ended {
-            output.end(self, number, share.pieces)?;
-        }
-        if output.next == count { output.publish(self, inner_chunks) } else { Ok(()) }
+        let next = match share.next {
+            Some(next) => next,
+            None => state.output()?.end(self, number, share.pieces)?,
+        };
+        if next == count { state.output()?.publish(self, inner_chunks) } else { Ok(()) }
     }
 
     /// Locks the shard at `chunk_index`, and opens the old shard unless it is fully covered.
@@ -404,8 +405,8 @@ struct Share<'s, 'a> {
     /// The number of the last inner chunk.
     last: u64,
     pieces: Pieces,
-    /// Whether all of it is written.
-    ended: bool,
+    /// The share that writes next, once this one has ended.
+    next: Option<u64>,
 }
 
 impl Share<'_, '_> {
@@ -428,11 +429,12 @@ impl Output for Share<'_, '_> {
                 let parts = [bytes.body.to_be_written(), &bytes.tail];
                 output.write(self.writer, &parts, &[(number, bytes.nbytes() as u64)])?;
                 if number == self.last {
-                    output.end(self.writer, self.number, Pieces::default())?;
-                    self.ended = true;
+                    self.next = Some(output.end(self.writer, self.number, Pieces::default())?);
                 }
                 return Ok(());
             }
+            // The lock may be held during a write: once is enough.
+            return self.pieces.push(number, bytes);
         }
         self.pieces.push(number, bytes)?;
         self.write_piece()
@@ -468,19 +470,20 @@ impl<'a> ShardOutput<'a> {
         Ok(())
     }
 
-    /// Adds the last bytes of share `number`, and writes all shares whose turn has come.
-    fn end(&mut self, writer: &'a Writer<'_>, number: u64, pieces: Pieces) -> Result<()> {
+    /// Adds the last bytes of share `number`, and writes all shares whose turn has come. Returns the share that writes
+    /// next.
+    fn end(&mut self, writer: &'a Writer<'_>, number: u64, pieces: Pieces) -> Result<u64> {
         self.ready.insert(number, pieces);
         while let Some(mut pieces) = self.ready.remove(&self.next) {
             self.write_pieces(writer, &mut pieces)?;
             self.next += 1;
         }
-        Ok(())
+        Ok(self.next)
     }
 
-    /// Adds the index and publishes the shard, unless another share did; erases it if it has no inner chunk.
+    /// Adds the index and publishes the shard; erases it if it has no inner chunk.
     fn publish(&mut self, writer: &Writer<'_>, inner_chunks: &InnerChunks) -> Result<()> {
-        let Some(lock) = self.lock.take() else { return Ok(()) };
+        let lock = self.lock.take().ok_or_else(published)?;
         match self.draft.take() {
             Some(draft) => {
                 let index = self.entries.encode(inner_chunks)?;

@@ -30,9 +30,9 @@ use crate::store::remote::{
     ByteRange, Collector, Condition, Fetched, Put, PutBody, RemoteStore, RemoteWriter, Request, RequestClass,
     RequestHandle,
 };
+use crate::write::Writer;
 use crate::write::body::Body;
 use crate::write::values::Values;
-use crate::write::{OpenShard, Writer};
 use borrowed_put::Lease;
 use state::{Answer, Attempt, Encoded, Gate, Next, Pending, Purpose, State};
 use std::collections::{HashMap, VecDeque};
@@ -532,8 +532,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
     /// Step 7, once chunks may be put.
     fn write_waiting(&self, chunk: u64, worker: &mut Worker, checkpoint: &Checkpoint<'_>) -> Result<()> {
         let Some(chunk_parts) = self.chunk_parts else { return Ok(()) };
-        let open = OpenShard::default();
-        self.writer.write_target(chunk_parts, chunk, self.values, (0, 1), &open, worker, checkpoint)
+        self.writer.write_target(chunk_parts, chunk, self.values, (0, 1), None, worker, checkpoint)
     }
 
     fn in_chunk(&self, attempt: &Attempt, error: Error) -> Error {
