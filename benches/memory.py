@@ -1,7 +1,16 @@
 """Memory of this process, and the bytes that it reads and writes."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+_TOUCH = """
+import mmap
+memory = mmap.mmap(-1, {nbytes}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+memory.madvise(mmap.MADV_HUGEPAGE)
+memory[::4096] = bytes({nbytes} // 4096)
+"""
 
 
 def status(field: str) -> int:
@@ -15,6 +24,15 @@ def transferred() -> tuple[int, int]:
     """Return the bytes that all threads have read and written so far, by calls and not by mapped files."""
     fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(fields["rchar"]), int(fields["wchar"])
+
+
+def warm(nbytes: int = 1 << 30) -> None:
+    """Use this much memory in another process, and free it.
+
+    A virtual machine gives free memory back to its host, which takes up to ten times as long to provide it
+    again. This cost would fall on whoever runs after a pause.
+    """
+    subprocess.run([sys.executable, "-c", _TOUCH.format(nbytes=nbytes)], check=True)
 
 
 def forget_peak() -> None:

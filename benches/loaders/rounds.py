@@ -12,7 +12,7 @@ import matplotlib
 import numpy as np
 from matplotlib import pyplot
 
-from benches import figures
+from benches import figures, memory
 from benches.loaders import data
 from benches.loaders.data import SETS
 from benches.loaders.peers import LOADERS
@@ -66,6 +66,7 @@ def measure(name: str, place: str, folder: Path, rounds: int, log: Path) -> Foun
                 with Process(command, log, scratch) as process:
                     answer = process.receive()
                     if "missing" not in answer:
+                        memory.warm()
                         answer = process.ask()
                 if "missing" in answer:
                     missing[peer] = answer["missing"]
