@@ -22,7 +22,7 @@ from round_trips import in_few_round_trips
 from test_stream import frames
 from test_stream_levels import expect_levels, movie, numbered
 from zarrow._zarrow import _StoredValues
-from zarrow.groups import append_claims, chunks_behind
+from zarrow.groups import append_claims, appended_chunks
 from zarrow.groups.append_claims import split
 from zarrow.groups.array_documents import ArrayDocuments, key_of
 from zarrow.stream import Writer, follow
@@ -454,7 +454,7 @@ def test_a_claim_that_was_lost_in_a_pause_loses_no_row(
     store = place(bucket, "pause")
     created(store, path="t/x")
     table = zarrow.open(place(bucket, "pause"), "t", mode="r+")
-    put, paused = chunks_behind.ChunksBehind.put, []
+    put, paused = appended_chunks.AppendedChunks.put, []
 
     def pause(*given: Any) -> None:
         if not paused:
@@ -463,7 +463,7 @@ def test_a_claim_that_was_lost_in_a_pause_loses_no_row(
                 writer.append(frames(100, 104))
         put(*given)
 
-    monkeypatch.setattr(chunks_behind.ChunksBehind, "put", pause)
+    monkeypatch.setattr(appended_chunks.AppendedChunks, "put", pause)
     table.append({"x": frames(0, 4)})
     found = opened(store, "t/x")[...].tolist()
     assert found == [*frames(100, 104).tolist(), *frames(0, 4).tolist()]
@@ -522,7 +522,7 @@ def test_consolidated_metadata_follow(bucket: Bucket) -> None:
 
 def test_levels_of_an_image_grow_in_a_bucket(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     # Runs are stored part by part.
-    monkeypatch.setattr(chunks_behind, "_BATCH_NBYTES", 1000)
+    monkeypatch.setattr(appended_chunks, "_BATCH_NBYTES", 1000)
     store = place(bucket, "image")
     image = movie(store)
     for count in (7, 5):

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
             show(str(benchmark.found))
         raise
     if arguments.json:
-        from zarrow.cli.description import as_json
+        from zarrow.cli.json_output import as_json
 
         print(as_json(benchmark.found.summary() | {"is_interrupted": is_interrupted}))
     else:

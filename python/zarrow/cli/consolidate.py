@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     count = _count(node) if arguments.dry_run else _consolidate(node)
     if arguments.json:
-        from zarrow.cli.description import as_json
+        from zarrow.cli.json_output import as_json
 
         print(as_json({"nodes": count, "is_consolidated": node._is_consolidated()}))
     else:

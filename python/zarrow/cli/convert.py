@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     done = convert(arguments.store, remove_v2=arguments.remove_v2, dry_run=arguments.dry_run, progress=True)
     if arguments.json:
-        from zarrow.cli.description import as_json
+        from zarrow.cli.json_output import as_json
 
         print(as_json(dataclasses.asdict(done) | {"is_complete": done.is_complete}))
     else:

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
                 bar.clear()
                 show(str(each))
     if arguments.json:
-        from zarrow.cli.description import as_json
+        from zarrow.cli.json_output import as_json
 
         print(as_json({"differences": [dataclasses.asdict(each) for each in found]}))
     return 1 if found else 0

@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     node = zarrow.open(arguments.store, arguments.node, mode="r")
     found = digest(node, progress=True)
     if arguments.json:
-        from zarrow.cli.description import as_json
+        from zarrow.cli.json_output import as_json
 
         print(as_json({"digest": found, "store": node.store, "path": f"/{node.path}"}))
     else:

@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
             progress=True,
         )
     if arguments.json:
-        from zarrow.cli.description import as_json
+        from zarrow.cli.json_output import as_json
 
         size = {} if arguments.dry_run else {"nbytes": Path(arguments.file).stat().st_size}
         print(as_json({"file": arguments.file, "format": chosen, **size}))

@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         found = {name: _first(array, arguments.rows) for name, array in node.arrays()}
     if arguments.json:
-        from zarrow.cli.description import as_json
+        from zarrow.cli.json_output import as_json
 
         print(as_json(found.get("", found)))
         return 0

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
             **options,
         )
     if arguments.json:
-        from zarrow.cli.description import as_json, describe
+        from zarrow.cli.json_output import as_json, describe
 
         print(as_json(describe(node)))
     elif arguments.dry_run:

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise WrongArgumentError("--stats and --histogram need an array: add its path")
         summary = summarize(node, bins=arguments.bins if arguments.histogram else 0, progress=True)
     if arguments.json:
-        from zarrow.cli.description import as_json, describe
+        from zarrow.cli.json_output import as_json, describe
 
         described = describe(node)
         if summary is not None:

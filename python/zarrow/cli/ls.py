@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
     node = zarrow.open(arguments.store, arguments.node, mode="r")
     found = [(arguments.node or node.store, node)] if isinstance(node, zarrow.Array) else _members(node)
     if arguments.json:
-        from zarrow.cli.description import as_json, describe_briefly
+        from zarrow.cli.json_output import as_json, describe_briefly
 
         print(as_json({"members": {name: describe_briefly(each) for name, each in found}}))
     elif not arguments.long:

@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(label: str, plan: Plan, arguments: argparse.Namespace) -> int:
     """Do a plan, or a job of it, and return the exit status."""
-    from zarrow.cli.description import as_json
+    from zarrow.cli.json_output import as_json
     from zarrow.jobs.errors import UnfinishedError, renamed
 
     if arguments.dry_run:

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         progress=True,
     )
     if arguments.json:
-        from zarrow.cli.description import as_json
+        from zarrow.cli.json_output import as_json
 
         print(as_json(dataclasses.asdict(done) | {"is_sound": done.is_sound}))
     else:

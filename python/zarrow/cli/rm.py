@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.dry_run:
         _erase(arguments.store, arguments.node.strip("/"))
     if arguments.json:
-        from zarrow.cli.description import as_json
+        from zarrow.cli.json_output import as_json
 
         kind = "array" if isinstance(node, zarrow.Array) else "group"
         counts = {"arrays": arrays, "groups": len(below) - arrays}

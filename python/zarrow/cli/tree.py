@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"zarrow tree: {visible(place)} is an array, with nothing below it", file=sys.stderr)
         return 1
     if arguments.json:
-        from zarrow.cli.description import as_json, describe_tree
+        from zarrow.cli.json_output import as_json, describe_tree
 
         print(as_json(describe_tree(node, arguments.depth)))
     else:

@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     node = zarrow.open(arguments.store, arguments.node, mode="r") if arguments.node else arguments.store
     found = verify(node, deep=arguments.deep, progress=True)
     if arguments.json:
-        from zarrow.cli.description import as_json
+        from zarrow.cli.json_output import as_json
 
         print(as_json(dataclasses.asdict(found) | {"is_sound": found.is_sound}))
     else:

@@ -22,9 +22,9 @@ from zarrow.data.description import Description
 from zarrow.data.fields import Fields, Sources, sources_of
 from zarrow.data.nodes import SOLE
 from zarrow.data.order import Order, Ordering
+from zarrow.data.overlapping_samples import Spans, crops_apart
 from zarrow.data.permutation import Numbers, key, mixed
 from zarrow.data.rank_schedule import LASTS, Last, Ranges, Schedule
-from zarrow.data.shared_elements import Spans, crops_apart
 from zarrow.data.shuffle_quality import quality_of
 from zarrow.data.sources import Source
 from zarrow.data.subset import Subset

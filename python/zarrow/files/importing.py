@@ -22,7 +22,7 @@ from zarrow.api.creation import create_array, create_group, extents
 from zarrow.api.progress import Progress, reporting
 from zarrow.api.reported_amounts import Amount
 from zarrow.errors import NodeExistsError
-from zarrow.files import npy, safetensors, tables
+from zarrow.files import npy, safetensors, table_import
 from zarrow.files.elements import FileElements
 from zarrow.files.formats import Format, format_of, unit_of
 from zarrow.groups.places import node_at
@@ -125,7 +125,7 @@ def import_file(
                     group.create_array(name, shape=each.shape, dtype=each.dtype, **options)
 
         else:
-            table = tables.opened(opened, chosen)
+            table = table_import.opened(opened, chosen)
 
             def fill(group: Group) -> None:
                 table.store(group, options, report)

@@ -269,12 +269,12 @@ def _write(
     length: int,
 ) -> None:
     """Write the elements of a column behind the end of its array."""
-    from zarrow.groups.chunks_behind import ChunksBehind
+    from zarrow.groups.appended_chunks import AppendedChunks
 
     with tables.naming(name):
         if cloud is not None and array.write_unit is not None:
             unit = max(1, array.write_unit[0])
-            ChunksBehind(cloud, documents, array, 0, unit).put(document, values, length)
+            AppendedChunks(cloud, documents, array, 0, unit).put(document, values, length)
             return
         shape = (length + len(values), *array.shape[1:])
         _ChunkParts(store, array.path, array.zarr_format, document).array(shape)[length:] = values

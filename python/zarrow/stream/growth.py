@@ -2,7 +2,7 @@
 
 1. A folder or memory has locks, and `Array.append` does it.
 2. In a cloud with conditional puts, the document is claimed (`append_turns`), so that other writers wait.
-   Chunks are put behind the end (`chunks_behind`). Then the document gets the new shape, if no other writer
+   Chunks are put behind the end (`appended_chunks`). Then the document gets the new shape, if no other writer
    has changed it; else the claim and the rest are repeated behind the present end.
 3. Other stores have no conditional puts. There an array grows first, as by `Array.append`, which refuses a
    server that ignores conditions.
@@ -17,8 +17,8 @@ from zarrow._zarrow import Array, MemoryStore, _ChunkParts, _is_remote, _StoredV
 from zarrow.errors import StaleHandleError
 from zarrow.groups.append_claims import ClaimedError
 from zarrow.groups.append_turns import in_claimed_turn
+from zarrow.groups.appended_chunks import AppendedChunks
 from zarrow.groups.array_documents import ArrayDocuments, is_consolidated, key_of
-from zarrow.groups.chunks_behind import ChunksBehind
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -58,7 +58,7 @@ class Growth:
         self._check(documents.contents[key], documents.shape(key))
         start, count = documents.shape(key)[axis], elements.shape[axis]
         document = documents.longer(key, axis, count)
-        chunks = ChunksBehind(cloud, documents, self._array, axis, self._unit)
+        chunks = AppendedChunks(cloud, documents, self._array, axis, self._unit)
         chunks.put(document, elements, start)
         if documents.replace({key: document}, []) is not None:
             raise ClaimedError(())

@@ -180,9 +180,9 @@ class Table:
 
         And as `Group.to_arrow` and `Array.read`.
         """
-        from zarrow.tables import parquet
+        from zarrow.tables import parquet_export
 
-        parquet.write(self, path, options, progress)
+        parquet_export.write(self, path, options, progress)
 
     def scan_polars(self, *, sorted_by: str | None = None) -> polars.LazyFrame:
         """Return a polars LazyFrame that reads only the columns and rows of a query.

@@ -1,4 +1,4 @@
-"""The description of a node in JSON, for programs that read the command's output."""
+"""The JSON that the command prints, for programs that read it: nodes, and other results."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from zarrow.groups.array_documents import ArrayDocuments, key_of
 _BATCH_NBYTES = 64 << 20
 
 
-class ChunksBehind:
+class AppendedChunks:
     """Chunks of one array, along an axis with write units of a size."""
 
     def __init__(
