@@ -30,7 +30,7 @@ def warm(nbytes: int = 1 << 30) -> None:
     """Use this much memory in another process, and free it.
 
     A virtual machine gives free memory back to its host, which takes up to ten times as long to provide it
-    again. This cost would fall on whoever runs after a pause.
+    again. The first process after a pause would pay for that.
     """
     subprocess.run([sys.executable, "-c", _TOUCH.format(nbytes=nbytes)], check=True)
 

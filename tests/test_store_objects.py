@@ -179,7 +179,7 @@ def test_writers_of_parts_of_one_chunk_lose_nothing(name: str, tmp_path: Path) -
 
 
 class Interrupted(dict[str, bytes]):
-    """A mapping in which another writer replaces a value at the n-th look at it."""
+    """A mapping. At the n-th look at one key, another writer replaces the value."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -210,7 +210,7 @@ def test_a_large_shard_that_another_writer_replaces_is_written_again() -> None:
         mapping[key] = first
         mapping.key, mapping.other, mapping.looks = key, other, looks
         array[4 * piece : 5 * piece] = 3
-        # The other writer came too late if nobody looked as often.
+        # With fewer looks, the other writer came too late.
         is_replaced, mapping.looks = mapping.looks <= 0, 0
         found = array[::piece]
         assert found.tolist() == [1, 2 if is_replaced else 1, 1, 1, 3, 1], looks

@@ -66,8 +66,8 @@ impl<'p> ChunkList<'p> {
         }
     }
 
-    /// Writes the index of chunk `number` in the grid, and the parts selected from it to the end of `pieces`. Parts are
-    /// made in place: copies of them are what a small chunk costs.
+    /// Writes the index of chunk `number` in the grid, and adds the parts selected from it to `pieces`. Parts are made in
+    /// place, since reads of small chunks would spend much of their time on copies.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`], if many items select from the chunk.

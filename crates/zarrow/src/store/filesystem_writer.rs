@@ -456,7 +456,7 @@ impl StoreWriter for FilesystemStore {
 }
 
 impl FilesystemStore {
-    /// Removes the value `path` below `folder`; `parent` is the path of its own folder. Returns whether there was one.
+    /// Removes the value `path` below `folder`; `parent` is the path of the value's folder. Returns whether it existed.
     fn unlink(
         &self,
         folder: BorrowedFd<'_>,

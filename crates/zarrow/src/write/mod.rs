@@ -392,12 +392,12 @@ struct ShardOutput<'a> {
     lock: Option<Box<dyn Lock + 'a>>,
 }
 
-/// One share of a shard, in order behind the shares before it (step 3).
+/// One share of a shard, written behind all earlier shares (step 3).
 ///
-/// 1. Small inner chunks are gathered in a piece. It is written as soon as it is large, if the shares before have ended.
-/// 2. A large inner chunk is then written from the memory where it was encoded. The last one also ends the share, so
-///    that a thread that waits with the next share finds that its turn has come.
-/// 3. What comes before its turn is kept in the piece.
+/// 1. Small inner chunks are gathered in a piece. A large piece is written if all earlier shares have ended.
+/// 2. A large inner chunk is then written directly from the encoder's memory. The last one also ends the share, under
+///    the same lock, so that a waiting thread can write the next share at once.
+/// 3. Before the share's turn, everything is kept in the piece.
 struct Share<'s, 'a> {
     writer: &'a Writer<'a>,
     shard: &'s Shard<'a>,
@@ -447,7 +447,7 @@ impl Output for Share<'_, '_> {
 }
 
 impl<'a> ShardOutput<'a> {
-    /// Writes inner chunks with these numbers and lengths, whose concatenated bytes are `parts`.
+    /// Writes the concatenated `parts`, which are inner chunks with these numbers and lengths.
     fn write(&mut self, writer: &'a Writer<'_>, parts: &[&[u8]], lengths: &[(u64, u64)]) -> Result<()> {
         let draft = match &mut self.draft {
             Some(draft) => draft,
@@ -470,8 +470,8 @@ impl<'a> ShardOutput<'a> {
         Ok(())
     }
 
-    /// Adds the last bytes of share `number`, and writes all shares whose turn has come. Returns the share that writes
-    /// next.
+    /// Adds the last bytes of share `number`, then writes all complete shares in order. Returns the number of the first
+    /// incomplete share.
     fn end(&mut self, writer: &'a Writer<'_>, number: u64, pieces: Pieces) -> Result<u64> {
         self.ready.insert(number, pieces);
         while let Some(mut pieces) = self.ready.remove(&self.next) {
