@@ -31,3 +31,10 @@ def cached(descriptor: int, offset: int) -> bool:
         return os.preadv(descriptor, [bytearray(1)], offset, os.RWF_NOWAIT) == 1
     except BlockingIOError:
         return False
+
+
+def fill(path: Path) -> None:
+    """Read all files below a folder, so that the first reader does not wait for the disk alone."""
+    for file in path.rglob("*"):
+        if file.is_file():
+            file.read_bytes()

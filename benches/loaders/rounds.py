@@ -12,7 +12,7 @@ import matplotlib
 import numpy as np
 from matplotlib import pyplot
 
-from benches import figures, memory
+from benches import figures, memory, page_cache
 from benches.loaders import data
 from benches.loaders.data import SETS
 from benches.loaders.peers import LOADERS
@@ -48,6 +48,7 @@ def run(names: list[str], rounds: int, build: Path) -> None:
 
 def measure(name: str, place: str, folder: Path, rounds: int, log: Path) -> Found:
     """Return the medians of each loader, or why it takes no part."""
+    page_cache.fill(folder / f"{name}.zarr")
     samples: dict[str, list[dict[str, Any]]] = {peer: [] for peer in LOADERS}
     missing: dict[str, str] = {}
     with contextlib.ExitStack() as stack:
