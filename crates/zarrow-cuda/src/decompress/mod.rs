@@ -2,7 +2,7 @@
 //!
 //! 1. [`frames`] parses the headers of a stored chunk on the host: they give the frames and formats, and whether
 //!    the device can decompress them.
-//! 2. A [`batch`] is one slot of pinned memory: stored chunks are copied to it until it is full, with lists of the
+//! 2. A `batch` is one slot of pinned memory: stored chunks are copied to it until it is full, with lists of the
 //!    work. One copy transfers all of it to the device, which decompresses its frames in one batch and places the
 //!    elements in another.
 //! 3. The [`Decompressor`] is the library that decompresses: [`nvcomp`], if the user has installed it.

@@ -1,7 +1,7 @@
 //! Gather and scatter of rows by a list of positions.
 
 use super::DeviceTensor;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::structs::Gather;
 use crate::kernel::walk;
 use zarrow_array::{Buffer, IndexStep, Number, Tensor, allocation};
@@ -37,7 +37,7 @@ impl DeviceTensor {
 
 /// Returns a shape with another number of rows.
 fn with_rows<T>(mut shape: Vec<T>, count: T) -> Result<Vec<T>> {
-    let none = || zarrow_array::Error::BadView("a 0-dimensional tensor has no rows".to_owned());
+    let none = || Error::from(zarrow_array::Error::BadView("a 0-dimensional tensor has no rows".to_owned()));
     *shape.first_mut().ok_or_else(none)? = count;
     Ok(shape)
 }
