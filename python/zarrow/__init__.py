@@ -125,7 +125,7 @@ from zarrow.arrays.arithmetic import add_to_classes as _add_arithmetic
 from zarrow.arrays.categorical import add_to_class as _add_categorical
 from zarrow.arrays.chunk_grid import add_to_classes as _add_chunks
 from zarrow.arrays.missing import set_missing
-from zarrow.arrays.read_casts import add_to_classes as _add_casts
+from zarrow.arrays.read_casts import add_to_class as _add_casts
 from zarrow.arrays.selections import add_to_class as _add_selections
 from zarrow.device_tensor.methods import add_to_class as _add_device_methods
 from zarrow.errors import (

@@ -1,27 +1,24 @@
-"""The option `dtype` of `Indexer.read` and `Tensor.torch`.
+"""The option `dtype` of `Indexer.read`, and of tensors to share with PyTorch.
 
 1. An indexer reads the elements and casts the result, by the rules of `Array.read(dtype=)`.
-2. PyTorch takes only its own types: names and types of NumPy are converted to them.
+2. PyTorch takes only its own types: the engine has names and types of NumPy converted to them (`torch_type`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from zarrow._zarrow import Indexer, Tensor, _import
+from zarrow._zarrow import Indexer, _import
 from zarrow.arrays import casting
 from zarrow.arrays.methods import add_method
 from zarrow.errors import DataTypeError
 
 _read = Indexer.read
-_torch = Tensor.torch
 
 
-def add_to_classes() -> None:
-    """Give the classes Indexer and Tensor these methods."""
+def add_to_class() -> None:
+    """Give the class Indexer its method."""
     add_method(Indexer, "read", read)
-    add_method(Tensor, "torch", torch)
-    Tensor.to_torch = Tensor.torch
 
 
 def read(
@@ -51,13 +48,8 @@ def read(
     return casting.cast_elements(values, casting.read_type(values.dtype, dtype), out)
 
 
-def torch(self: Tensor, *, device: Any = None, dtype: Any = None) -> Any:
-    """Return a torch.Tensor of the same memory, or of another type (step 2)."""
-    return _torch(self, device=device, dtype=None if dtype is None else _torch_type(dtype))
-
-
-def _torch_type(dtype: Any) -> Any:
-    """Return the dtype of PyTorch for a dtype of NumPy, or its name.
+def torch_type(dtype: Any) -> Any:
+    """Return the dtype of PyTorch for a dtype of NumPy, or its name (step 2).
 
     Raises
     ------

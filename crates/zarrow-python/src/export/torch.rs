@@ -36,7 +36,8 @@ pub fn shared<'py>(tensor: &Bound<'py, PyAny>, shared: &SharedTensor) -> PyResul
     }
 }
 
-/// Returns a tensor of PyTorch, copied to a device or cast if it is elsewhere or of another type.
+/// Returns a tensor of PyTorch, copied to a device or cast if it is elsewhere or of another type. The type may be one of
+/// PyTorch or of NumPy, or its name.
 pub fn moved<'py>(
     tensor: Bound<'py, PyAny>,
     device: Option<Bound<'py, PyAny>>,
@@ -45,7 +46,9 @@ pub fn moved<'py>(
     if device.is_none() && dtype.is_none() {
         return Ok(tensor);
     }
-    let options = [("device", device), ("dtype", dtype)].into_py_dict(tensor.py())?;
+    let py = tensor.py();
+    let torch_type = |dtype| import(py, "zarrow.arrays.read_casts")?.call_method1("torch_type", (dtype,));
+    let options = [("device", device), ("dtype", dtype.map(torch_type).transpose()?)].into_py_dict(py)?;
     tensor.call_method("to", (), Some(&options))
 }
 
