@@ -220,6 +220,25 @@ def test_a_large_shard_that_another_writer_replaces_is_written_again() -> None:
     assert looks > 4
 
 
+def test_writers_of_parts_of_a_large_shard_wait_for_each_other() -> None:
+    # Old parts are read range by range, and another writer may replace the shard in between.
+    piece, count = 6 << 20, 12
+    store = MemoryStore()
+    array = zarrow.create_array(
+        store, shape=(piece * count,), chunks=(piece,), shards=(piece * count,), dtype="u1", compressors=None
+    )
+    array[...] = 9
+
+    def write(number: int) -> None:
+        own = zarrow.open_array(store, mode="r+")
+        for turn in range(3):
+            own[number * piece : (number + 1) * piece] = 3 * number + turn
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, range(2)))
+    assert array[::piece].tolist() == [2, 5] + [9] * (count - 2)
+
+
 def test_threads(store: Any) -> None:
     fill(store)
     root = zarrow.open(store)

@@ -5,7 +5,7 @@
 //! 2. Bytes from that request are read from memory. Each other range of a large value is a separate request for the
 //!    same version: if the value has changed since, the read is an error, and never a mixture.
 
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::store::remote::body::{Body, Fetched, fetch};
 use crate::store::remote::documents::{body, changed, document_request, fetch_each, whole};
 use crate::store::remote::put_documents::PutDocuments;
@@ -48,7 +48,7 @@ impl RemoteAdapter {
             Fetched::TooLarge(_) => self.measure(key)?,
             other => body(other)?,
         };
-        Ok(body.map(|body| RemoteValue { store: self, key: key.to_owned(), body }))
+        Ok(body.map(|body| RemoteValue { store: self, key: key.to_owned(), body, is_locked: false }))
     }
 
     /// Returns the size and the version of a value, without its bytes.
@@ -132,11 +132,24 @@ pub(super) struct RemoteValue<'a> {
     key: String,
     /// Response to the request that opened the value.
     body: Body,
+    /// Whether it was opened to be changed.
+    is_locked: bool,
 }
 
 impl RemoteValue<'_> {
     pub(super) fn object_version(&self) -> Option<ObjectVersion> {
         self.body.version.clone()
+    }
+
+    /// Marks the value as one to be changed: if another writer is faster, a read ends in a conflict, and the change is
+    /// repeated.
+    pub(super) fn locked(self) -> Self {
+        RemoteValue { is_locked: true, ..self }
+    }
+
+    /// Returns the error for a value that was replaced since it was opened.
+    fn replaced(&self) -> Error {
+        if self.is_locked { ErrorKind::Conflict.into() } else { changed() }
     }
 
     fn is_whole(&self) -> bool {
@@ -176,11 +189,12 @@ impl Value for RemoteValue<'_> {
         // Step 2.
         let request =
             Request::new(&self.key, ByteRange::Range(offset..end)).if_version(self.body.version.clone());
-        let Some(own) = body(self.store.fetch(request, length as u64)?)? else { return Err(changed()) };
-        match of(&own) {
-            Some(range) => Ok(destination[..length].write_copy_of_slice(&own.bytes[range])),
-            None => Err(changed()),
-        }
+        let own = match self.store.fetch(request, length as u64)? {
+            Fetched::Changed => None,
+            other => body(other)?,
+        };
+        let read = own.as_ref().and_then(|own| Some(&own.bytes[of(own)?]));
+        Ok(destination[..length].write_copy_of_slice(read.ok_or_else(|| self.replaced())?))
     }
 
     fn version(&self) -> Result<Option<[u64; 4]>> {

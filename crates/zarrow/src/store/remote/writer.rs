@@ -9,7 +9,7 @@
 //! 4. A draft is collected in memory, and put when it is published.
 //! 5. The values below a prefix are listed, and deleted many at a time, the documents of nodes first.
 
-use super::adapter::RemoteAdapter;
+use super::adapter::{RemoteAdapter, RemoteValue};
 use super::{ByteRange, Condition, Listing, ObjectVersion, Put, RemoteWriter, wait};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::memory_writer::copy_parts;
@@ -196,25 +196,26 @@ impl StoreWriter for RemoteAdapter {
 
     fn lock_and_open<'a>(
         &'a self,
-        store: &'a dyn Store,
+        _: &'a dyn Store,
         key: &str,
         pass: &dyn Fn() -> Result<()>,
     ) -> Result<Locked<'a>> {
+        let boxed = |value| Box::new(value) as Box<dyn Value>;
         let writer = self.remote_writer()?;
         if !writer.has_conditions() {
             return Err(no_conditions());
         }
         if !writer.tells_versions() {
             let lock = self.lock(key, pass)?;
-            return Ok((lock, store.open(key)?));
+            return Ok((lock, self.opened(key)?.map(RemoteValue::locked).map(boxed)));
         }
-        let value = self.opened(key)?;
+        let value = self.opened(key)?.map(RemoteValue::locked);
         let condition = match &value {
             Some(value) => value.object_version().map(Condition::IfVersion).ok_or_else(no_conditions)?,
             None => Condition::IfAbsent,
         };
         let lock = Box::new(RemoteLock::new(key, condition));
-        Ok((lock, value.map(|value| Box::new(value) as Box<dyn Value>)))
+        Ok((lock, value.map(boxed)))
     }
 
     fn lock_to_replace(&self, key: &str, _: &dyn Fn() -> Result<()>) -> Result<Box<dyn Lock + '_>> {
