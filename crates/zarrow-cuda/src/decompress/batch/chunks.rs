@@ -77,8 +77,7 @@ impl Batches<'_> {
 
     /// Takes a chunk with stored bytes in pinned memory; returns whether this was possible.
     fn take_landed(&self, chunk: &mut StoredChunk<'_>) -> zarrow::Result<bool> {
-        // Elements of the cache are not in a body. Kernels read them at multiples of their word size, where the slot has
-        // them.
+        // Only cached elements are raw here, and they are not in a body.
         if chunk.is_raw {
             return Ok(false);
         }
