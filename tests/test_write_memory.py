@@ -1,15 +1,19 @@
-"""Memory of a write: chunks of the values, and never a copy of all values."""
+"""Memory of a write: chunks of the values, and never a copy of all values, nor of a shard."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 
 import numpy as np
 import pytest
 import zarr
 from zarr.codecs import BloscCodec, Crc32cCodec, GzipCodec, ZstdCodec
+
+import zarrow
 
 MIB = 1 << 20
 CODECS = {
@@ -64,3 +68,44 @@ def test_a_write_takes_chunks_and_no_copy(codec, sharded, way, tmp_path):
     peak = int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
     assert peak <= 2 * 3 * MIB + 24 * MIB
     assert np.count_nonzero(zarr.open_array(tmp_path)[5]) > 256 * 250
+
+
+def test_threads_wait_for_a_slow_share_of_a_shard():
+    """Without that, the others would encode the whole shard into memory while one thread is slow."""
+    values = np.ones((1024, 4096), "u1")
+    values[0] = 0
+    # A shard has four shares for each thread. Two of them may be encoded before they are written.
+    most = len(values) // 2
+    encoded, beside_the_first, changed = [], [], threading.Condition()
+
+    def encode(chunk):
+        with changed:
+            encoded.append(None)
+            changed.notify_all()
+            if bytes(chunk[:1]) == b"\0":
+                changed.wait_for(lambda: len(encoded) > most, timeout=1)
+                beside_the_first.append(len(encoded))
+        return bytes(chunk)
+
+    zarrow.codecs.register("slow-first", encode=encode, decode=bytes)
+    options = {"chunks": (1, 4096), "shards": values.shape, "compressors": "slow-first", "fill_value": 9}
+    array = zarrow.create_array(zarrow.MemoryStore(), data=values, zarr_format=3, **options)
+    assert len(beside_the_first) == 1 and beside_the_first[0] <= most
+    assert np.array_equal(array[:].numpy(), values)
+
+
+@pytest.mark.parametrize("number", [0, 1, 500, 1023])
+def test_threads_that_wait_see_that_another_failed(number):
+    values = np.ones((1024, 4096), "u1")
+    values[number] = 0
+
+    def encode(chunk):
+        if bytes(chunk[:1]) == b"\0":
+            time.sleep(0.2)
+            raise ValueError("not this one")
+        return bytes(chunk)
+
+    zarrow.codecs.register("failing-one", encode=encode, decode=bytes)
+    options = {"chunks": (1, 4096), "shards": values.shape, "compressors": "failing-one", "fill_value": 9}
+    with pytest.raises(ValueError, match="not this one"):
+        zarrow.create_array(zarrow.MemoryStore(), data=values, zarr_format=3, **options)

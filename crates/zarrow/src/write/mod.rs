@@ -15,7 +15,8 @@
 //!    since no store supports conditional deletes.
 //! 7. If requests are slow, a write is [staged](staged).
 //!
-//! There is no deadlock: a task holds at most one lock, and a shard's shares start before the next shard's.
+//! There is no deadlock: a task holds at most one lock, a shard's shares start before the next shard's, and the share
+//! that writes next waits for no other.
 
 pub(crate) mod body;
 pub(crate) mod cast;
@@ -26,6 +27,7 @@ pub(crate) mod fill;
 pub(crate) mod ndarray_values;
 pub(crate) mod options;
 pub(crate) mod shard;
+pub(crate) mod shard_share;
 pub(crate) mod staged;
 pub(crate) mod typed_values;
 pub(crate) mod values;
@@ -33,7 +35,7 @@ pub(crate) mod values;
 pub use staged::Guard;
 pub use values::Values;
 
-use crate::codec::{InnerChunks, Input, ShardIndex, Worker};
+use crate::codec::{InnerChunks, Input, Worker};
 use crate::decode::chunk::stored_part;
 use crate::decode::reader::Reader;
 use crate::decode::shard::read_index;
@@ -44,15 +46,12 @@ use crate::pool;
 use crate::pool::job::Checkpoint;
 use crate::read::thread_count::TASKS_PER_THREAD;
 use crate::selection::Selection;
-use crate::store::{Draft, Durability, Lock, StoreWriter, Value, until_no_conflict};
+use crate::store::{Durability, StoreWriter, until_no_conflict};
 use crate::write::options::WriteOptions;
-use chunk::{Bytes, Target};
-use shard::{Entries, Output, Pieces, ShardTarget};
-use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::{Arc, MutexGuard};
+use chunk::Target;
+use shard::{Entries, ShardTarget};
+use shard_share::{OpenShard, Shard, Share, share_of};
 use zarrow_array::allocation;
-use zarrow_array::fork::{Forked, ProcessMutex};
 
 /// The target of a write.
 pub struct Writer<'a> {
@@ -67,9 +66,6 @@ pub struct Writer<'a> {
     /// chunk that cannot be decoded, otherwise an error, is left unchanged.
     only_clears: bool,
 }
-
-/// Encoded bytes of a shard to gather before writing them.
-const PIECE_NBYTES: usize = 1 << 20;
 
 impl<'a> Writer<'a> {
     /// Creates a writer over the array of `reader`.
@@ -177,7 +173,9 @@ impl Writer<'_> {
                 Some(inner_chunks) => {
                     let own = OpenShard::default();
                     let open = open.unwrap_or(&own);
-                    self.share(chunk_index, target, inner_chunks, part, values, share, open, worker)
+                    open.at_turn(share.0, pool::num_threads(), checkpoint, || {
+                        self.share(chunk_index, target, inner_chunks, part, values, share, open, worker)
+                    })
                 }
             });
             match written {
@@ -280,17 +278,8 @@ impl Writer<'_> {
         let bounds = target.in_stored_order(target.bounds);
         let target = Target { shape: &shape, bounds: &bounds, ..*target };
         let shard = ShardTarget::new(target, inner_chunks, &stored_part)?;
-        let state = {
-            let mut opened = open.0.lock()?;
-            match &*opened {
-                Some(state) => Arc::clone(state),
-                None => {
-                    let state =
-                        self.open_shard(chunk_index, &target, &shard, inner_chunks, &stored_part, worker)?;
-                    Arc::clone(opened.insert(Arc::new(state)))
-                }
-            }
-        };
+        let open_shard = || self.open_shard(chunk_index, &target, &shard, inner_chunks, &stored_part, worker);
+        let state = open.shard(open_shard)?;
         if state.old.is_none() && self.only_clears {
             return Ok(());
         }
@@ -300,15 +289,9 @@ impl Writer<'_> {
         };
         let old = old.as_ref().map(|(input, index)| (input, *index));
         let numbers = share_of(shard.count(), number, count);
-        let last = numbers.end.saturating_sub(1);
-        let mut share =
-            Share { writer: self, shard: &state, number, last, pieces: Pieces::default(), next: None };
+        let mut share = Share::new(open, &state, number, numbers.end.saturating_sub(1));
         shard.encode_range(numbers, values.level(), old, worker, &mut share)?;
-        let next = match share.next {
-            Some(next) => next,
-            None => state.output()?.end(self, number, share.pieces)?,
-        };
-        if next == count { state.output()?.publish(self, inner_chunks) } else { Ok(()) }
+        share.end(inner_chunks, count)
     }
 
     /// Locks the shard at `chunk_index`, and opens the old shard unless it is fully covered.
@@ -338,9 +321,7 @@ impl Writer<'_> {
         };
         let (start, index_at) = inner_chunks.data_start(shard.grid())?;
         let entries = Entries::new(shard.grid(), start)?;
-        let ready = BTreeMap::new();
-        let output = ShardOutput { draft: None, entries, index_at, next: 0, ready, lock: Some(held) };
-        Ok(Shard { old, output: ProcessMutex::new(output) })
+        Ok(Shard::new((self.store, self.durability), old, entries, index_at, held))
     }
 }
 
@@ -350,154 +331,6 @@ fn apart(turn: u64, tasks: u64, threads: u64) -> u64 {
     let (own, rest) = (tasks / threads.max(1), tasks % threads.max(1));
     let (thread, done) = (turn % threads.max(1), turn / threads.max(1));
     thread * own + thread.min(rest) + done
-}
-
-/// The numbers of a share among `total`.
-fn share_of(total: u64, number: u64, count: u64) -> Range<u64> {
-    let bound = |number: u64| {
-        let product = u128::from(total) * u128::from(number) / u128::from(count);
-        u64::try_from(product).unwrap_or(u64::MAX)
-    };
-    bound(number)..bound(number + 1)
-}
-
-/// A shard written by several tasks, after the first task has locked it.
-#[derive(Default)]
-struct OpenShard<'a>(ProcessMutex<Option<Arc<Shard<'a>>>>);
-
-struct Shard<'a> {
-    /// The old shard, unless it is fully overwritten.
-    old: Option<(Box<dyn Value + 'a>, Arc<ShardIndex>)>,
-    output: ProcessMutex<ShardOutput<'a>>,
-}
-
-impl<'a> Shard<'a> {
-    fn output(&self) -> Result<MutexGuard<'_, ShardOutput<'a>>, Forked> {
-        self.output.lock()
-    }
-}
-
-/// The new shard: the parts already written, and the parts waiting for their turn.
-struct ShardOutput<'a> {
-    /// Created with the first bytes.
-    draft: Option<Box<dyn Draft + 'a>>,
-    entries: Entries,
-    /// Position of the index, if it is not at the end.
-    index_at: Option<u64>,
-    /// The share that writes next.
-    next: u64,
-    /// Later shares that are already encoded.
-    ready: BTreeMap<u64, Pieces>,
-    /// The lock of its key, until the shard is published.
-    lock: Option<Box<dyn Lock + 'a>>,
-}
-
-/// One share of a shard, written behind all earlier shares (step 3).
-///
-/// 1. Small inner chunks are gathered in a piece. A large piece is written if all earlier shares have ended.
-/// 2. A large inner chunk is then written directly from the encoder's memory. The last one also ends the share, under
-///    the same lock, so that a waiting thread can write the next share at once.
-/// 3. Before the share's turn, everything is kept in the piece.
-struct Share<'s, 'a> {
-    writer: &'a Writer<'a>,
-    shard: &'s Shard<'a>,
-    number: u64,
-    /// The number of the last inner chunk.
-    last: u64,
-    pieces: Pieces,
-    /// The share that writes next, once this one has ended.
-    next: Option<u64>,
-}
-
-impl Share<'_, '_> {
-    /// Writes the piece if it is large (point 1).
-    fn write_piece(&mut self) -> Result<()> {
-        if self.pieces.bytes.len() < PIECE_NBYTES {
-            return Ok(());
-        }
-        let mut output = self.shard.output()?;
-        if output.next == self.number { output.write_pieces(self.writer, &mut self.pieces) } else { Ok(()) }
-    }
-}
-
-impl Output for Share<'_, '_> {
-    fn push(&mut self, number: u64, bytes: &Bytes<'_, '_>) -> Result<()> {
-        if bytes.nbytes() >= PIECE_NBYTES {
-            let mut output = self.shard.output()?;
-            if output.next == self.number {
-                output.write_pieces(self.writer, &mut self.pieces)?;
-                let parts = [bytes.body.to_be_written(), &bytes.tail];
-                output.write(self.writer, &parts, &[(number, bytes.nbytes() as u64)])?;
-                if number == self.last {
-                    self.next = Some(output.end(self.writer, self.number, Pieces::default())?);
-                }
-                return Ok(());
-            }
-            // The lock may be held during a write: once is enough.
-            return self.pieces.push(number, bytes);
-        }
-        self.pieces.push(number, bytes)?;
-        self.write_piece()
-    }
-
-    fn carry(&mut self, number: u64, input: &Input<'_>) -> Result<()> {
-        self.pieces.carry(number, input)?;
-        self.write_piece()
-    }
-}
-
-impl<'a> ShardOutput<'a> {
-    /// Writes the concatenated `parts`, which are inner chunks with these numbers and lengths.
-    fn write(&mut self, writer: &'a Writer<'_>, parts: &[&[u8]], lengths: &[(u64, u64)]) -> Result<()> {
-        let draft = match &mut self.draft {
-            Some(draft) => draft,
-            empty => {
-                let lock = self.lock.as_deref().ok_or_else(published)?;
-                empty.insert(writer.store.draft_under(lock, writer.durability)?)
-            }
-        };
-        draft.write_at(self.entries.end(), parts)?;
-        self.entries.add(lengths)
-    }
-
-    /// Writes pieces, and empties them.
-    fn write_pieces(&mut self, writer: &'a Writer<'_>, pieces: &mut Pieces) -> Result<()> {
-        if !pieces.lengths.is_empty() {
-            self.write(writer, &[&pieces.bytes], &pieces.lengths)?;
-            pieces.bytes.clear();
-            pieces.lengths.clear();
-        }
-        Ok(())
-    }
-
-    /// Adds the last bytes of share `number`, then writes all complete shares in order. Returns the number of the first
-    /// incomplete share.
-    fn end(&mut self, writer: &'a Writer<'_>, number: u64, pieces: Pieces) -> Result<u64> {
-        self.ready.insert(number, pieces);
-        while let Some(mut pieces) = self.ready.remove(&self.next) {
-            self.write_pieces(writer, &mut pieces)?;
-            self.next += 1;
-        }
-        Ok(self.next)
-    }
-
-    /// Adds the index and publishes the shard; erases it if it has no inner chunk.
-    fn publish(&mut self, writer: &Writer<'_>, inner_chunks: &InnerChunks) -> Result<()> {
-        let lock = self.lock.take().ok_or_else(published)?;
-        match self.draft.take() {
-            Some(draft) => {
-                let index = self.entries.encode(inner_chunks)?;
-                draft.write_at(self.index_at.unwrap_or(self.entries.end()), &[&index])?;
-                draft.publish()?;
-            }
-            None => drop(writer.store.erase_under(&*lock, writer.durability)?),
-        }
-        Ok(())
-    }
-}
-
-fn published() -> ErrorKind {
-    ErrorKind::Internal("the shard was already published".into())
 }
 
 #[cfg(test)]
