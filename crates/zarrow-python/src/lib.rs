@@ -102,6 +102,8 @@ mod _zarrow {
     #[pymodule_export]
     use crate::python::importing::_import;
     #[pymodule_export]
+    use crate::python::serving_thread::_serves_stores;
+    #[pymodule_export]
     use crate::python::summary::_visible;
     #[pymodule_export]
     use crate::python_store::queue::StoreQueue;

@@ -14,7 +14,8 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
-from zarrow.store_objects.store_adapter import cancel
+from zarrow._zarrow import _serves_stores
+from zarrow.store_objects.store_adapter import ALL_STORES, cancel
 
 if TYPE_CHECKING:
     from zarrow._zarrow import _StoreQueue, _StoreRequest
@@ -35,6 +36,7 @@ def start(queue: _StoreQueue) -> None:
 
 
 def _serve(queue: _StoreQueue, loop: asyncio.AbstractEventLoop) -> None:
+    _serves_stores(ALL_STORES)
     try:
         loop.run_forever()
     finally:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import threading
 import weakref
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ import numpy as np
 from zarrow._zarrow import _ChunkReferences, _References
 from zarrow.store_objects.mapping import FsspecAdapter, MappingAdapter, bytes_of
 from zarrow.store_objects.reference_objects import ReferenceObjects
+from zarrow.store_objects.store_adapter import StoreLock
 
 if TYPE_CHECKING:
     from zarrow._zarrow import _StoreRequest
@@ -54,7 +54,7 @@ class ReferenceAdapter(FsspecAdapter):
 
     def _forget(self) -> None:
         super()._forget()
-        self._loading = threading.Lock()
+        self._loading = StoreLock(self)
 
     def answer(self, request: _StoreRequest) -> None:
         """Answer by a reference (step 1), or as any file system."""

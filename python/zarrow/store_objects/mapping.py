@@ -11,11 +11,10 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from zarrow.store_objects.store_adapter import ThreadAdapter, answer_with, below
+from zarrow.store_objects.store_adapter import StoreLock, ThreadAdapter, answer_with, below
 
 if TYPE_CHECKING:
     from zarrow._zarrow import _StoreRequest
@@ -54,7 +53,7 @@ class MappingAdapter(ThreadAdapter):
 
     def _forget(self) -> None:
         super()._forget()
-        self._changes = threading.Lock()
+        self._lock = StoreLock(self)
 
     def get(self, request: _StoreRequest) -> None:
         """Answer with a value, or with a range."""
@@ -90,7 +89,7 @@ class MappingAdapter(ThreadAdapter):
     def put(self, request: _StoreRequest) -> None:
         """Set a value, if its condition is met."""
         store: Any = self.store
-        with self._changes:
+        with self._lock:
             if request.if_absent or request.if_version is not None:
                 try:
                     found = version_of(bytes_of(store[request.key]))
@@ -109,7 +108,7 @@ class MappingAdapter(ThreadAdapter):
     def delete(self, request: _StoreRequest) -> None:
         """Take values away."""
         store: Any = self.store
-        with self._changes:
+        with self._lock:
             for key in request.keys:
                 store.pop(key, None)
         request.changed_it()

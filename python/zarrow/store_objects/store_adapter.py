@@ -20,8 +20,13 @@ from collections.abc import Coroutine, Iterable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
+from zarrow._zarrow import _serves_stores
+
 if TYPE_CHECKING:
     from zarrow._zarrow import _References, _StoreRequest
+
+# For `_serves_stores`: the thread answers for every store.
+ALL_STORES = 0
 
 # Coroutines under way, by the numbers of their requests.
 _UNDER_WAY: dict[int, Future[None] | asyncio.Task[None]] = {}
@@ -119,6 +124,8 @@ class AsyncAdapter(StoreAdapter):
 
     async def _answer(self, request: _StoreRequest) -> None:
         """Step 2."""
+        # The loop's thread: no call there can wait for a store.
+        _serves_stores(ALL_STORES)
         try:
             await getattr(self, request.kind)(request)
         except BaseException as error:
@@ -129,7 +136,11 @@ class AsyncAdapter(StoreAdapter):
 
 
 class ThreadAdapter(StoreAdapter):
-    """Calls the store in threads, which start on demand and end after some idle time."""
+    """Calls the store in threads, which start on demand and end after some idle time.
+
+    The thread that takes the requests counts them and the threads. These report changes by a queue: under a
+    lock, a finalizer that uses the store would wait for itself.
+    """
 
     requests = 16
     threads = 16
@@ -146,8 +157,9 @@ class ThreadAdapter(StoreAdapter):
         # None ends a thread, so that the threads do not keep the adapter alive.
         self._waiting: queue.SimpleQueue[_StoreRequest | None] = queue.SimpleQueue()
         weakref.finalize(self, _end_threads, self._waiting, self.threads).atexit = False
-        self._lock = threading.Lock()
-        self._threads = self._busy = 0
+        # Changes of the numbers of threads and of unanswered requests.
+        self._changes: queue.SimpleQueue[tuple[int, int]] = queue.SimpleQueue()
+        self._threads = self._unanswered = 0
 
     def submit(self, requests: list[_StoreRequest]) -> None:
         """Put requests where the threads take them."""
@@ -157,42 +169,47 @@ class ThreadAdapter(StoreAdapter):
             # A forked child has none of these threads.
             self._forget()
         for request in requests:
-            with self._lock:
-                self._busy += 1
-                starts = self._threads < min(self._busy, self.threads)
-                self._threads += starts
-                # Put under the lock, because a thread that is about to end checks the queue under it.
-                self._waiting.put(request)
-            if starts:
+            # Put before counting: a thread that is about to end reports it, and then checks the queue.
+            self._waiting.put(request)
+            self._unanswered += 1
+            self._count()
+            if self._threads < min(self._unanswered, self.threads):
                 self._start_thread()
 
+    def _count(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                threads, unanswered = self._changes.get_nowait()
+                self._threads += threads
+                self._unanswered += unanswered
+
     def _start_thread(self) -> None:
-        """Start a counted thread. If the system refuses the only one, fail the waiting requests."""
+        """Start a thread. If the system refuses the only one, fail the waiting requests."""
         arguments = (weakref.ref(self), self._waiting, self.IDLE_SECONDS)
         try:
             threading.Thread(target=_serve, args=arguments, name="zarrow-store", daemon=True).start()
+            self._threads += 1
         except (RuntimeError, MemoryError) as error:
-            lost: list[_StoreRequest | None] = []
-            with self._lock:
-                self._threads -= 1
-                while not self._threads and not self._waiting.empty():
-                    lost.append(self._waiting.get())
-                self._busy -= len(lost)
-            for request in lost:
-                if request is not None:
-                    fail(request, error)
+            self._count()
+            with contextlib.suppress(queue.Empty):
+                while not self._threads:
+                    request = self._waiting.get_nowait()
+                    self._unanswered -= 1
+                    if request is not None:
+                        fail(request, error)
 
     def serve(self, request: _StoreRequest | None) -> bool:
         """Answer a request; without one, tell whether the thread that waited for it is to go on."""
         if request is None:
-            with self._lock:
-                goes_on = not self._waiting.empty()
-                self._threads -= not goes_on
-            return goes_on
-        if request.is_wanted:
+            self._changes.put((-1, 0))
+            try:
+                request = self._waiting.get_nowait()
+            except queue.Empty:
+                return False
+            self._changes.put((1, 0))
+        if request is not None and request.is_wanted:
             self.answer(request)
-        with self._lock:
-            self._busy -= 1
+        self._changes.put((0, -1))
         return True
 
     def answer(self, request: _StoreRequest) -> None:
@@ -201,6 +218,25 @@ class ThreadAdapter(StoreAdapter):
             getattr(self, request.kind)(request)
         except BaseException as error:
             fail(request, error)
+
+
+class StoreLock:
+    """A lock of an adapter. Its holder cannot use the adapter's store, for example in a finalizer."""
+
+    def __init__(self, adapter: StoreAdapter) -> None:
+        self._adapter = id(adapter)
+        self._lock = threading.Lock()
+        self._served: int | None = None
+
+    def __enter__(self) -> None:
+        served = _serves_stores(self._adapter)
+        self._lock.acquire()
+        self._served = served
+
+    def __exit__(self, *_: object) -> None:
+        served = self._served
+        self._lock.release()
+        _serves_stores(served)
 
 
 def _end_threads(waiting: queue.SimpleQueue[_StoreRequest | None], count: int) -> None:

@@ -12,6 +12,7 @@ use crate::python::error::{Raise, warning};
 use crate::python::gil;
 use crate::python::importing::import;
 use crate::python::interpreter_exit;
+use crate::python::serving_thread::begin_call;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -83,6 +84,7 @@ where
     Result<T, E>: Raise<T>,
 {
     interpreter_exit::guard_thread();
+    let _call = begin_call();
     let (result, raised) = py.detach(|| {
         let raised = Cell::new(None);
         // The engine checks a few times a second, and never during short work.
@@ -113,6 +115,7 @@ pub fn changing<T: Send>(
     work: impl FnOnce(&dyn Fn() -> bool) -> zarrow::Result<T> + Send,
 ) -> PyResult<T> {
     interpreter_exit::guard_thread();
+    let _call = begin_call();
     let (result, warnings, raised) = py.detach(|| {
         let raised = Rc::new(Cell::new(None));
         let own = Rc::clone(&raised);

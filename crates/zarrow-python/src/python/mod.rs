@@ -17,5 +17,6 @@ pub mod interrupt;
 pub mod json;
 pub mod keeps_exception;
 pub mod made_once;
+pub mod serving_thread;
 pub mod summary;
 pub mod without_gil;

@@ -6,13 +6,15 @@
 //!    to the adapter. The answer is given by a method of the request (`request`).
 //! 3. Exceptions of the store become the cause of the reported error.
 //! 4. Chunks with references that the adapter has added are read without Python (`references`).
-//! 5. A forked child uses a new thread, unless the adapter says that its store cannot be used there.
+//! 5. A call on a thread that answers for stores cannot wait for one (`python/serving_thread.rs`).
+//! 6. A forked child uses a new thread, unless the adapter says that its store cannot be used there.
 
 pub mod queue;
 pub mod references;
 pub mod request;
 
 use crate::python::gil::Kept;
+use crate::python::serving_thread;
 use crate::python_store::references::References;
 use pyo3::prelude::*;
 use request::{Operation, Slot, StoreRequest, Teller};
@@ -89,6 +91,10 @@ impl PythonStore {
             slot.fail(forked());
             return RequestHandle::ended();
         }
+        if let Err(error) = serving_thread::check_request(self.adapter.as_ptr().addr()) {
+            slot.fail(error);
+            return RequestHandle::ended();
+        }
         self.queue(request, &slot, number)
     }
 
@@ -110,7 +116,7 @@ impl PythonStore {
     }
 }
 
-/// Returns the error of step 5.
+/// Returns the error of step 6.
 fn forked() -> zarrow::Error {
     let text = "this store object was opened before a fork, and its library does not work in the child";
     zarrow::Error::from(ErrorKind::Unsupported(text.into()))

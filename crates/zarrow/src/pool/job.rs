@@ -8,6 +8,7 @@
 use crate::codec::Worker;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::idle_memory;
+use crate::store::call_mark::{CallMark, call_mark};
 use crate::store::codec_calls;
 use crate::store::codec_calls::Inherited;
 use std::cell::Cell;
@@ -31,6 +32,8 @@ pub struct Job {
     generation: u64,
     /// The depth of the codec call that made it.
     depth: usize,
+    /// The mark of the call that made it.
+    mark: Option<usize>,
 }
 
 /// The tasks of a job.
@@ -82,7 +85,7 @@ impl Job {
 
     fn from_tasks(tasks: Tasks) -> Job {
         let (stop, error) = (AtomicBool::new(false), Mutex::new(None));
-        Job { tasks, stop, error, generation: generation(), depth: codec_calls::depth() }
+        Job { tasks, stop, error, generation: generation(), depth: codec_calls::depth(), mark: call_mark() }
     }
 
     /// Adds `count` tasks to a job with arriving tasks.
@@ -167,7 +170,7 @@ impl Job {
 
     /// Runs tasks until none is left. The calling thread passes its interrupt check.
     pub fn work(&self, task: &Task<'_>, interrupted: Option<&dyn Fn() -> bool>) {
-        let _depth = Inherited::take(self.depth);
+        let (_depth, _mark) = (Inherited::take(self.depth), CallMark::set(self.mark));
         let mut worker = idle_memory::take();
         self.work_with(task, interrupted, &mut worker);
         idle_memory::give(worker);

@@ -1,5 +1,6 @@
 //! Stores: values under keys, read by byte range and written as a whole.
 
+pub(crate) mod call_mark;
 mod capabilities;
 pub(crate) mod codec_calls;
 mod dangling_link;

@@ -28,6 +28,7 @@ mod waiter;
 mod write_mark;
 mod writer;
 
+pub use crate::store::call_mark::{CallMark, call_mark};
 pub use adapter::RemoteAdapter;
 pub(crate) use ahead::{AheadStore, PendingRequests};
 pub use body::{Body, Fetched, fetch};
