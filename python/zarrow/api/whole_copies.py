@@ -153,7 +153,7 @@ def copy(
         path,
         select=select,
         raw=raw,
-        memory_nbytes=jobs.planning.MEMORY_NBYTES if memory_nbytes is None else memory_nbytes,
+        memory_nbytes=jobs.common_options.MEMORY_NBYTES if memory_nbytes is None else memory_nbytes,
         attributes=attributes,
         consolidate=consolidate,
         ledger=own_ledger,

@@ -1,5 +1,6 @@
 //! The four memory layouts of decoded Zarr arrays.
 
+mod atomic_loads;
 mod foreign_memory;
 mod masked_tensor;
 mod masked_variable;
@@ -8,8 +9,8 @@ mod strided_copy;
 mod strided_layout;
 mod tensor;
 mod variable;
-mod words;
 
+pub(crate) use atomic_loads::Word;
 pub use foreign_memory::{ForeignMemory, ForeignStrides};
 pub use masked_tensor::MaskedTensor;
 pub use masked_variable::MaskedVariable;
@@ -17,7 +18,6 @@ pub use shared_tensor::SharedTensor;
 pub use strided_layout::{IndexStep, StridedLayout};
 pub use tensor::Tensor;
 pub use variable::Variable;
-pub(crate) use words::Word;
 
 use crate::dtype::DataType;
 use crate::{Error, Result};

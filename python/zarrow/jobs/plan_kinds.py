@@ -28,7 +28,7 @@ from zarrow.jobs.members import (
     together,
 )
 from zarrow.jobs.plan import Location, Plan, Work
-from zarrow.jobs.planning import MEMORY_NBYTES, checked_memory, ledger_of, planned
+from zarrow.jobs.common_options import MEMORY_NBYTES, checked_memory, ledger_of, planned
 from zarrow.jobs.raw import check_raw, raw_items
 from zarrow.jobs.selecting import Selection
 from zarrow.jobs.two_passes import FirstPass, divided
