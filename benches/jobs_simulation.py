@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 import zarrow
 from benches.simulated_store import AT_ONCE, LATENCY, LOST, Worker, World
-from zarrow.jobs.plan import Plan
 from zarrow.jobs.common_options import planned
+from zarrow.jobs.plan import Plan
 from zarrow.jobs.units import Unit
 from zarrow.jobs.work import Item
 

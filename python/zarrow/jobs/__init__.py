@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from zarrow.hints.module_names import getattr_of as _getattr_of
 from zarrow.jobs.assignment import Job
 from zarrow.jobs.errors import ConflictError, UnfinishedError
-from zarrow.jobs.plan_kinds import append, collect, copy, map, write
 from zarrow.jobs.plan import Plan
+from zarrow.jobs.plan_kinds import append, collect, copy, map, write
 from zarrow.jobs.report import Report
 from zarrow.jobs.units import Unit
 

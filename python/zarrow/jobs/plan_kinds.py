@@ -10,6 +10,7 @@ from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
 from zarrow.groups.places import store_of
 from zarrow.jobs.appending import Appended
+from zarrow.jobs.common_options import MEMORY_NBYTES, checked_memory, ledger_of, planned
 from zarrow.jobs.copied_items import (
     check_dtype,
     check_extents,
@@ -28,7 +29,6 @@ from zarrow.jobs.members import (
     together,
 )
 from zarrow.jobs.plan import Location, Plan, Work
-from zarrow.jobs.common_options import MEMORY_NBYTES, checked_memory, ledger_of, planned
 from zarrow.jobs.raw import check_raw, raw_items
 from zarrow.jobs.selecting import Selection
 from zarrow.jobs.two_passes import FirstPass, divided

@@ -12,9 +12,9 @@ from zarrow.api.creation import _chunks, _shards
 from zarrow.api.progress import Progress
 from zarrow.errors import NodeTypeError
 from zarrow.groups.places import joined, node_at, refuse_read_only, store_of
+from zarrow.jobs.common_options import MEMORY_NBYTES, planned
 from zarrow.jobs.ledger import for_one_call
 from zarrow.jobs.plan import Plan
-from zarrow.jobs.common_options import MEMORY_NBYTES, planned
 from zarrow.jobs.work import New, located
 from zarrow.ome import saving
 from zarrow.ome.blocks import shapes
