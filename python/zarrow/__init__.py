@@ -115,7 +115,6 @@ from zarrow.api.consolidation import consolidate_metadata
 from zarrow.api.creation import create_array, create_group
 from zarrow.api.dask_arrays import add_to_class as _add_dask
 from zarrow.api.filled_arrays import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
-from zarrow.api.growing_arrays import add_to_class as _add_growing
 from zarrow.api.limits import DecodeLimits
 from zarrow.api.opening import load, open_array, open_group
 from zarrow.api.reported_writes import add_to_class as _add_reported_writes
@@ -124,6 +123,7 @@ from zarrow.api.whole_copies import copy
 from zarrow.arrays.arithmetic import add_to_classes as _add_arithmetic
 from zarrow.arrays.categorical import add_to_class as _add_categorical
 from zarrow.arrays.chunk_grid import add_to_classes as _add_chunks
+from zarrow.arrays.follow_method import add_to_class as _add_growing
 from zarrow.arrays.missing import set_missing
 from zarrow.arrays.read_casts import add_to_class as _add_casts
 from zarrow.arrays.selections import add_to_class as _add_selections

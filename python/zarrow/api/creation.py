@@ -25,7 +25,7 @@ from zarrow._zarrow import (
     asarray,
 )
 from zarrow.api.array_options import OPTIONS, Chunks, Codec, Codecs, Store, check_names, says_options
-from zarrow.api.foreign_codecs import chosen_codecs
+from zarrow.api.codec_arguments import chosen_codecs
 from zarrow.api.node_batch import NodeBatch, NotInBatchError
 from zarrow.api.progress import Progress, reporting
 from zarrow.api.reported_amounts import Amount, size_of

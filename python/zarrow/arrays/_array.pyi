@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import CapsuleType
 
-from zarrow.api import asynchronous, dask_arrays, growing_arrays, reported_writes
+from zarrow.api import asynchronous, dask_arrays, reported_writes
 from zarrow.api.progress import Progress
 from zarrow.api.typed import AnyElements, Decompress, Gpu, Out
-from zarrow.arrays import chunk_grid, selections
+from zarrow.arrays import chunk_grid, follow_method, selections
 from zarrow.arrays._indexer import Indexer
 from zarrow.device_tensor._device_tensor import DeviceTensor
 from zarrow.groups import node_info
@@ -377,7 +377,7 @@ class Array(_Node):
     iter_chunks = chunk_grid.iter_chunks
     stored_chunks = chunk_grid.stored_chunks_of
     to_dask = dask_arrays.to_dask
-    follow = growing_arrays.follow
+    follow = follow_method.follow
     @property
     def write_unit(self) -> tuple[int, ...] | None:
         """The shape of the smallest region that writers can write independently: a shard, or a chunk.

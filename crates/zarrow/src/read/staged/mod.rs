@@ -31,7 +31,7 @@ pub(crate) mod needed_bytes;
 pub(crate) mod object;
 pub(crate) mod object_size;
 pub(crate) mod placing;
-pub(crate) mod splitting;
+pub(crate) mod index_request;
 pub(crate) mod state;
 pub(crate) mod whole_shard;
 

@@ -1,4 +1,4 @@
-//! How a staged read begins an object, and splits a shard into leaves by its index.
+//! How a staged read begins an object: it requests the index of a shard, and splits the shard into leaves by it.
 //!
 //! 1. The position of an index at the end follows from the shard's size. If the store does not report the size, it
 //!    follows from an answer (`object_size.rs`); otherwise another request asks for it.
