@@ -27,11 +27,11 @@ pub(crate) mod coalesce;
 pub(crate) mod direct_copy;
 pub(crate) mod driver;
 pub(crate) mod inbox;
+pub(crate) mod index_request;
 pub(crate) mod needed_bytes;
 pub(crate) mod object;
 pub(crate) mod object_size;
 pub(crate) mod placing;
-pub(crate) mod index_request;
 pub(crate) mod state;
 pub(crate) mod whole_shard;
 
