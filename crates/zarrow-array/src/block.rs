@@ -1,7 +1,8 @@
 //! A block of memory from the global allocator.
 
-use crate::alignment::{HUGE_PAGE, alignment_of};
+use crate::alignment::alignment_of;
 use crate::error::{Error, Result};
+use crate::huge_pages::{HUGE_PAGE, advise};
 use std::alloc::Layout;
 use std::ptr::NonNull;
 
@@ -27,7 +28,8 @@ impl Block {
             unsafe { if zeroed { std::alloc::alloc_zeroed(layout) } else { std::alloc::alloc(layout) } };
         let pointer = NonNull::new(pointer).ok_or(Error::OutOfMemory { nbytes })?;
         if nbytes >= HUGE_PAGE {
-            advise_huge_pages(pointer, nbytes);
+            // SAFETY: the allocation is new, and `alignment_of` aligned it.
+            unsafe { advise(pointer, nbytes) };
         }
         Ok(Block { pointer, layout })
     }
@@ -49,16 +51,3 @@ impl Drop for Block {
         unsafe { std::alloc::dealloc(self.pointer.as_ptr(), self.layout) }
     }
 }
-
-/// Asks the kernel for huge pages. A refusal only costs time.
-#[cfg(all(target_os = "linux", not(miri)))]
-fn advise_huge_pages(pointer: NonNull<u8>, nbytes: usize) {
-    // SAFETY: the range is our own allocation, and its start is aligned to 2 MiB; the advice does not change
-    // contents.
-    unsafe {
-        libc::madvise(pointer.as_ptr().cast(), nbytes, libc::MADV_HUGEPAGE);
-    }
-}
-
-#[cfg(not(all(target_os = "linux", not(miri))))]
-fn advise_huge_pages(_pointer: NonNull<u8>, _nbytes: usize) {}

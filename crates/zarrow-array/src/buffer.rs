@@ -5,11 +5,12 @@
 //! 3. Memory shared with other libraries is an `Arc<Buffer>` behind raw pointers: see
 //!    [`SharedTensor`](crate::SharedTensor).
 
-use crate::alignment::{HOST_ALIGNMENT, HUGE_PAGE};
+use crate::alignment::HOST_ALIGNMENT;
 use crate::block::Block;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::fresh_pages::FreshPages;
+use crate::huge_pages::HUGE_PAGE;
 use crate::recycle::Recycled;
 use crate::slab_pool::{SlabMemory, SlabPool};
 use std::mem::MaybeUninit;

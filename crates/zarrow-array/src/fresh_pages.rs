@@ -7,7 +7,7 @@
 //! 2. It asks the kernel to provide them, one huge page per call. Other threads write, or request other pages.
 //! 3. If the kernel refuses, the first access provides the pages as usual.
 
-use crate::alignment::HUGE_PAGE;
+use crate::huge_pages::HUGE_PAGE;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

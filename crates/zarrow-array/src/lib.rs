@@ -29,6 +29,7 @@ mod dtype;
 mod element;
 mod error;
 mod fresh_pages;
+mod huge_pages;
 mod layout;
 mod mask;
 #[cfg(feature = "ndarray")]
@@ -47,12 +48,13 @@ pub mod import;
 pub mod shape;
 pub mod thread;
 
-pub use alignment::{HOST_ALIGNMENT, HUGE_PAGE, alignment_of};
+pub use alignment::{HOST_ALIGNMENT, alignment_of};
 pub use buffer::{Buffer, UninitBuffer};
 pub use dtype::{DataType, Field, Number, NumberNames, Struct, TimeUnit, WordRun};
 pub use element::Element;
 pub use error::{Error, Result};
 pub use fresh_pages::FreshPages;
+pub use huge_pages::HUGE_PAGE;
 pub use layout::{
     DecodedArray, ForeignMemory, ForeignStrides, IndexStep, MaskedTensor, MaskedVariable, SharedTensor,
     StridedLayout, Tensor, Variable,

@@ -11,10 +11,10 @@
 //!    are freed first.
 //! 4. A thread never waits for the lock: if it is taken, the thread works without the cache.
 
-use crate::alignment::HUGE_PAGE;
 use crate::block::Block;
 use crate::error::Result;
 use crate::fork::CacheMutex;
+use crate::huge_pages::HUGE_PAGE;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

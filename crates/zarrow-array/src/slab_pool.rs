@@ -10,10 +10,11 @@
 //! 3. A freed buffer is handed out before a new one is cut, the newest first.
 //! 4. A slab is freed after its last buffer and the pool.
 
-use crate::alignment::{HOST_ALIGNMENT, HUGE_PAGE};
+use crate::alignment::HOST_ALIGNMENT;
 use crate::block::Block;
 use crate::fork::Mutex;
 use crate::fresh_pages::FreshPages;
+use crate::huge_pages::HUGE_PAGE;
 use crate::recycle::Recycled;
 use std::ptr::NonNull;
 use std::sync::{Arc, Weak};

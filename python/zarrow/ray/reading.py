@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,9 +21,9 @@ from ray.data.block import BlockAccessor, BlockMetadata
 from ray.data.datasource import Datasource, ReadTask
 
 from zarrow._zarrow import Array, open
-from zarrow.errors import UnsupportedError
 from zarrow.jobs.work import fixed_metadata, unchanged
-from zarrow.ray.sources import KEY, described, description, normalized, opened_store, selected
+from zarrow.ray.rows import aligned_rows, checked_shapes, item_nbytes, tile_shape
+from zarrow.ray.sources import KEY, described, description, opened_store, selected
 from zarrow.ray.tiling import Tiling
 
 ChunkShapes = Mapping[str, Sequence[int]] | Sequence[int]
@@ -45,7 +44,7 @@ class ZarrDatasource(Datasource):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self._path = str(path)
-        shapes = _checked_shapes(chunk_shapes)
+        shapes = checked_shapes(chunk_shapes)
         if isinstance(overlap, bool) or not isinstance(overlap, int) or overlap < 0:
             raise ValueError(f"overlap must be a non-negative integer, got {overlap!r}")
         if overlap and not align_axis_0:
@@ -59,12 +58,12 @@ class ZarrDatasource(Datasource):  # type: ignore[misc]
             raise ValueError(f"Unknown array path(s) in chunk_shapes: {unknown}")
         self._overlap = overlap
         self.description = description(root, self.arrays)
-        tiles = {name: _tile(name, array, shapes) for name, array in self.arrays.items()}
+        tiles = {name: tile_shape(name, array, shapes) for name, array in self.arrays.items()}
         self._tilings = {
-            name: Tiling.over(array.shape, tiles[name], array.write_unit, _item_nbytes(array) or 1)
+            name: Tiling.over(array.shape, tiles[name], array.write_unit, item_nbytes(array) or 1)
             for name, array in self.arrays.items()
         }
-        self._rows = _aligned_rows(self.arrays, tiles) if align_axis_0 else None
+        self._rows = aligned_rows(self.arrays, tiles) if align_axis_0 else None
 
     @property
     def supports_distributed_reads(self) -> bool:
@@ -98,7 +97,7 @@ class ZarrDatasource(Datasource):  # type: ignore[misc]
             ]
         tasks = []
         for name, array in self.arrays.items():
-            tiling, nbytes = self._tilings[name], _item_nbytes(array)
+            tiling, nbytes = self._tilings[name], item_nbytes(array)
             for start, stop in _ranges(len(tiling.blocks), parallelism):
                 elements = tiling.elements_before(stop) - tiling.elements_before(start)
                 tasks.append(
@@ -189,7 +188,7 @@ class ZarrDatasource(Datasource):  # type: ignore[misc]
         ends = sum(max(0, extent - min(place + step, extent)) for place in starts[count:])
         steps = last - first + count * self._overlap + ends
         for array in self.arrays.values():
-            nbytes = _item_nbytes(array)
+            nbytes = item_nbytes(array)
             if nbytes is None:
                 return None
             sizes.append(steps * math.prod(array.shape[1:]) * nbytes)
@@ -328,75 +327,6 @@ def sources_of(dataset: ray.data.Dataset) -> Iterator[ZarrDatasource]:
             yield source
 
 
-def _checked_shapes(shapes: Any) -> tuple[int, ...] | dict[str, tuple[int, ...]] | None:
-    if shapes is None:
-        return None
-    if isinstance(shapes, Mapping):
-        return {normalized(name): _checked_shape(f"chunk_shapes[{name!r}]", shapes[name]) for name in shapes}
-    return _checked_shape("chunk_shapes", shapes)
-
-
-def _checked_shape(name: str, shape: Any) -> tuple[int, ...]:
-    if (
-        not isinstance(shape, tuple | list)
-        or not shape
-        or not all(isinstance(e, numbers.Integral) and not isinstance(e, bool) and int(e) > 0 for e in shape)
-    ):
-        raise ValueError(
-            f"{name} must be a non-empty sequence of positive integers (list or tuple), got {shape!r}"
-        )
-    return tuple(map(int, shape))
-
-
-def _tile(name: str, array: Array, shapes: Any) -> tuple[int, ...]:
-    """Return the shape of an array's rows."""
-    prefix: tuple[int, ...] = (shapes.get(name, ()) if isinstance(shapes, dict) else shapes) or ()
-    if len(prefix) > array.ndim:
-        raise ValueError(
-            f"chunk_shapes override for array {name!r} has {len(prefix)} axes but array of shape "
-            f"{array.shape!r} has rank {array.ndim}. Each chunk_shapes override may not be longer than its "
-            "target array's rank."
-        )
-    if array.chunks is None and len(prefix) < array.ndim:
-        raise UnsupportedError(
-            f"the chunks of array {array.path!r} in {array.store} differ in shape: pass chunk_shapes with "
-            f"{array.ndim} axes",
-            node=array,
-        )
-    return (*prefix, *(array.chunks or prefix)[len(prefix) :])
-
-
-def _aligned_rows(arrays: Mapping[str, Array], tiles: Mapping[str, tuple[int, ...]]) -> Tiling:
-    """Return the rows along axis 0 that all arrays share."""
-    if scalars := sorted(name for name, array in arrays.items() if not array.ndim):
-        raise ValueError(
-            "align_axis_0=True requires every selected array to have at least one axis, but these are 0-D "
-            f"(scalar): {scalars}. Drop them with array_paths=[...]."
-        )
-    if taken := sorted({"t_start", "t_stop"} & set(arrays)):
-        raise ValueError(
-            f"arrays {taken} have names of columns: drop them with array_paths=[...], or read without "
-            "align_axis_0"
-        )
-    extents = {name: array.shape[0] for name, array in arrays.items()}
-    if len(set(extents.values())) > 1:
-        raise ValueError(
-            f"All selected arrays must share shape[0] when align_axis_0=True. Got: {extents}. Pass a "
-            "shape-compatible subset via array_paths=[...]."
-        )
-    steps = {name: tiles[name][0] for name in arrays}
-    if len(set(steps.values())) > 1:
-        raise ValueError(
-            f"Aligned arrays must share the same axis-0 chunk size. Got: {steps}. Pass chunk_shapes=[N] (or "
-            "a per-array chunk_shapes dict that resolves all aligned arrays to the same axis-0 prefix) to "
-            "re-tile them."
-        )
-    units = [array.write_unit for array in arrays.values()]
-    unit = math.lcm(*(unit[0] for unit in units if unit is not None))
-    nbytes = sum(math.prod(array.shape[1:]) * (_item_nbytes(array) or 1) for array in arrays.values())
-    return Tiling.over((next(iter(extents.values())),), (next(iter(steps.values())),), (unit,), nbytes)
-
-
 def _ranges(count: int, parallelism: int) -> list[tuple[int, int]]:
     """Divide blocks into contiguous ranges, at most as many as tasks are asked for."""
     tasks = max(1, min(parallelism, count))
@@ -423,8 +353,3 @@ def _chunks(array: Array, region: tuple[slice, ...], parts: Iterable[tuple[slice
 def _table(rows: Mapping[str, Any], text: bytes) -> pyarrow.Table:
     table = BlockAccessor.batch_to_arrow_block(rows)
     return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: text})
-
-
-def _item_nbytes(array: Array) -> int | None:
-    """Return the size of an element in memory, `None` for text and bytes of any length."""
-    return None if array.nbytes is None else array.dtype.itemsize

@@ -29,7 +29,7 @@ def resolve(store: Any) -> tuple[Path | CloudStore | MemoryStore | StoreAdapter,
     from zarrow.store_objects.store_adapter import StoreAdapter
 
     if isinstance(store, str):
-        from zarrow.store_objects.reference_files import adapter
+        from zarrow.store_objects.kerchunk_documents import adapter
 
         return adapter(store), True
     if isinstance(store, StoreAdapter):
