@@ -10,7 +10,7 @@ use crate::node::creation_options::existing;
 use crate::node::current::Current;
 use crate::node::encoded_group::{is_sparse, not_an_array, refuse_values};
 use crate::node::group_iterator::{GroupLoops, Visited};
-use crate::node::group_names::{GroupNames, UnbegunNames};
+use crate::node::group_length::{GroupNames, UnbegunNames};
 use crate::node::node_path::NodePath;
 use crate::node::origin::{self, Origin, Reduced};
 use crate::node::tree::{self, Tree};

@@ -19,7 +19,7 @@ pub mod explanation;
 pub mod fill_value;
 pub mod group;
 pub mod group_iterator;
-pub mod group_names;
+pub mod group_length;
 pub mod indexer;
 pub mod missing;
 pub mod node_batch;

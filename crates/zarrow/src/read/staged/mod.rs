@@ -25,13 +25,13 @@
 pub(crate) mod cached_data;
 pub(crate) mod coalesce;
 pub(crate) mod direct_copy;
+pub(crate) mod direct_leaves;
 pub(crate) mod driver;
 pub(crate) mod inbox;
 pub(crate) mod index_request;
 pub(crate) mod needed_bytes;
 pub(crate) mod object;
 pub(crate) mod object_size;
-pub(crate) mod placing;
 pub(crate) mod state;
 pub(crate) mod whole_shard;
 
