@@ -5,37 +5,39 @@ The collector of garbage runs a finalizer on any thread. Calls that would wait f
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import textwrap
 
+import fsspec
 import numpy as np
 import pytest
 import zarr
+from fsspec.asyn import AsyncFileSystem
+from fsspec.implementations.memory import MemoryFileSystem
 
 import zarrow
+from zarrow.store_objects.kerchunk_references import ReferenceAdapter
 from zarrow.store_objects.mapping import DictAdapter
 
 
-@pytest.fixture
-def other():
-    store = {}
-    zarrow.create_array(store, "a", data=np.arange(12).reshape(4, 3), chunks=(2, 3), zarr_format=3)
-    zarrow.create_array(
-        store, "b", data=np.arange(12).reshape(4, 3), chunks=(2, 3), shards=(4, 3), zarr_format=3
-    )
+def filled(store):
+    """Return a store with two arrays."""
+    options = {"data": np.arange(12).reshape(4, 3), "chunks": (2, 3), "zarr_format": 3}
+    zarrow.create_array(store, "a", **options)
+    zarrow.create_array(store, "b", **options, shards=(4, 3))
     return store
 
 
-@pytest.fixture
-def calls(other):
-    """Calls on another store, which was opened before."""
-    group = zarrow.open(other)
+def calls_on(store, other):
+    """Return calls on a store, which was opened before, and on another empty one."""
+    group = zarrow.open(store)
     arrays = [group["a"], group["b"]]
     return [
-        lambda: zarrow.open(other),
-        lambda: zarrow.save({}, np.zeros(3)),
-        lambda: zarrow.create_array({}, shape=3, chunks=3, dtype="f8"),
+        lambda: zarrow.open(store),
+        lambda: zarrow.save(other, np.zeros(3)),
+        lambda: zarrow.create_array(other, shape=3, chunks=3, dtype="f8", overwrite=True),
         *(lambda array=array: array[:] for array in arrays),
         *(lambda array=array: array[1:3, 1] for array in arrays),
         *(lambda array=array: array.__setitem__((slice(None),), 5) for array in arrays),
@@ -63,8 +65,16 @@ def outcomes(calls):
     return found
 
 
-def test_calls_on_the_thread_that_takes_requests_are_errors(calls, other, monkeypatch):
-    found = []
+def all_refused(errors):
+    return all(
+        isinstance(error, zarrow.UnsupportedError) and "on the thread that answers" in str(error)
+        for error in errors
+    )
+
+
+def test_calls_on_the_thread_that_takes_requests_are_errors(monkeypatch):
+    store, found = filled({}), []
+    calls = calls_on(store, {})
 
     def put(self, key, value):
         if not found:
@@ -72,30 +82,105 @@ def test_calls_on_the_thread_that_takes_requests_are_errors(calls, other, monkey
             found.extend(outcomes(calls))
         self.store[key] = value
 
-    before = dict(other)
+    before = dict(store)
     monkeypatch.setattr(DictAdapter, "_set", put)
     zarrow.save({}, np.zeros(3))
-    assert len(found) == 1 + len(calls)
-    for error in found[1:]:
-        assert isinstance(error, zarrow.UnsupportedError) and "on the thread that answers" in str(error)
-    assert other == before
+    assert len(found) == 1 + len(calls) and all_refused(found[1:])
+    assert store == before
     assert outcomes(calls) == [None] * len(calls)
 
 
-def test_calls_on_the_loop_of_zarr_python_are_errors(calls, tmp_path):
-    found = []
+class Hooked(zarr.storage.MemoryStore):
+    """Calls a function once, on the loop of zarr-python."""
+
+    hook = None
+
+    async def get(self, *arguments, **options):
+        hook, self.hook = self.hook, None
+        if hook is not None:
+            hook()
+        return await super().get(*arguments, **options)
+
+
+def test_calls_on_the_loop_of_a_store_are_errors():
+    """Stores that need no loop can be used there."""
+    needing = calls_on(filled(Hooked()), Hooked())
+    free = calls_on(filled({}), {})
+    store, found = Hooked(), []
+    zarrow.create_array(store, data=np.arange(3), chunks=3)
+    store.hook = lambda: found.extend([outcomes(needing), outcomes(free)])
+    assert zarrow.open(store)[:].tolist() == [0, 1, 2]
+    refused, done = found
+    # The store refuses parts of chunks anyway.
+    assert len(refused) == len(needing)
+    assert all(isinstance(error, zarrow.UnsupportedError) for error in refused)
+    assert done == [None] * len(free)
+
+
+UNKNOWN_LOOP = """
+    import numpy as np, zarr, zarrow
+    other = zarr.storage.MemoryStore()
+    zarr.create_array(other, name="a", data=np.arange(6), chunks=(2,))
 
     class Store(zarr.storage.MemoryStore):
-        async def get(self, *arguments, **options):
-            if not found:
-                found.extend(outcomes(calls))
-            return await super().get(*arguments, **options)
+        async def get(self, key, *arguments, **options):
+            try:
+                zarrow.open(other)["a"][:]
+            except zarrow.UnsupportedError:
+                print("refused")
+            return await super().get(key, *arguments, **options)
 
-    store = zarrow.PythonStore(Store())
-    zarrow.create_array(store, data=np.arange(3), chunks=3)
-    zarrow.open(store)[:]
-    assert len(found) == len(calls)
-    assert all(isinstance(error, zarrow.UnsupportedError) for error in found)
+    zarr.create_array(Store(), name="b", data=np.arange(6), chunks=(2,))
+"""
+
+
+def test_calls_on_a_loop_that_has_asked_no_store_are_errors():
+    run = [sys.executable, "-c", textwrap.dedent(UNKNOWN_LOOP)]
+    assert "refused" in subprocess.run(run, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+class Bytes(AsyncFileSystem):
+    """Files in memory, by the loop of fsspec."""
+
+    cachable = False
+    hook = None
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.files = MemoryFileSystem()
+
+    async def _cat_file(self, path, start=None, end=None, **options):
+        hook, self.hook = self.hook, None
+        if hook is not None:
+            hook()
+        return self.files.cat_file(path, start=start, end=end)
+
+    async def _pipe_file(self, path, value, mode="overwrite", **options):
+        self.files.pipe_file(path, value)
+
+    async def _info(self, path, **options):
+        return self.files.info(path)
+
+    async def _ls(self, path, detail=True, **options):
+        return self.files.ls(path, detail=detail)
+
+    async def _rm_file(self, path, **options):
+        self.files.rm_file(path)
+
+    async def _mkdir(self, *arguments, **options):
+        pass
+
+    async def _makedirs(self, *arguments, **options):
+        pass
+
+
+def test_calls_on_the_loop_of_fsspec_are_errors():
+    system, found = Bytes(), []
+    array = zarrow.create_array(system.get_mapper("/finalizers/a"), data=np.arange(6), chunks=2)
+    other = zarrow.create_array(system.get_mapper("/finalizers/b"), data=np.arange(6), chunks=2)
+    system.hook = lambda: found.extend(outcomes([lambda: other[:], lambda: zarrow.save({}, np.arange(3))]))
+    assert array[:].tolist() == list(range(6))
+    assert all_refused(found[:1]) and found[1:] == [None]
 
 
 def test_a_store_in_a_folder_can_be_used_on_every_thread(tmp_path, monkeypatch):
@@ -111,9 +196,9 @@ def test_a_store_in_a_folder_can_be_used_on_every_thread(tmp_path, monkeypatch):
     assert found and all(values == [0, 1, 2] for values in found)
 
 
-def test_coroutines_on_such_a_loop_can_await_stores(other):
+def test_coroutines_on_such_a_loop_can_await_stores():
     """An asynchronous call does not wait on the thread."""
-    array, found = zarrow.open(other)["a"], []
+    array, found = zarrow.open(filled(zarr.storage.MemoryStore()))["a"], []
 
     class Store(zarr.storage.MemoryStore):
         async def get(self, *arguments, **options):
@@ -128,27 +213,74 @@ def test_coroutines_on_such_a_loop_can_await_stores(other):
     assert found[1] == np.arange(12).reshape(4, 3).tolist()
 
 
-def test_a_mapping_can_use_another_store_in_its_methods(other):
-    array = zarrow.open(other)["a"]
-
+@pytest.mark.parametrize("is_own", [False, True])
+def test_a_mapping_can_read_stores_in_its_methods(is_own):
     class Store(dict):
+        array = None
+
         def __setitem__(self, key, value):
-            assert array[0].tolist() == [0, 1, 2]
+            assert self.array is None or self.array[0].tolist() == [0, 1, 2]
             super().__setitem__(key, value)
 
         def __getitem__(self, key):
-            assert array[0].tolist() == [0, 1, 2]
+            assert is_own or self.array is None or self.array[0].tolist() == [0, 1, 2]
             return super().__getitem__(key)
 
-    store = zarrow.PythonStore(Store())
-    zarrow.create_array(store, data=np.arange(30), chunks=3)
-    assert zarrow.open(store)[:].tolist() == list(range(30))
+    store = Store()
+    group = zarrow.open(filled(store))
+    store.array = group["a"] if is_own else zarrow.open(filled({}))["a"]
+    group["b"][:] = 7
+    assert group["b"][:].tolist() == [[7] * 3] * 4
+
+
+def test_a_finalizer_on_a_thread_that_loads_references(tmp_path, monkeypatch):
+    """It writes by another store of the file system, which waits for the end of loading."""
+    raw = tmp_path / "raw"
+    raw.write_bytes(np.arange(8, dtype="<i8").tobytes())
+    metadata = {"shape": [8], "chunks": [4], "dtype": "<i8", "fill_value": 0, "order": "C"}
+    document = json.dumps({"zarr_format": 2, "compressor": None, "filters": None, **metadata})
+    parts = {"0": [str(raw), 0, 32], "1": [str(raw), 32, 32]}
+    references = {f"{name}/{key}": part for name in "ab" for key, part in parts.items()}
+    references |= {"a/.zarray": document, "b/.zarray": document, ".zgroup": json.dumps({"zarr_format": 2})}
+    system = fsspec.filesystem("reference", fo=references, remote_protocol="file", skip_instance_cache=True)
+    mapper, found = system.get_mapper(""), []
+    array, other = zarrow.open(mapper)["a"], zarrow.open(mapper)["b"]
+    load = ReferenceAdapter._load
+
+    def loading(self, *arguments):
+        if not found:
+            found.append(None)
+            found.extend(outcomes([lambda: other.__setitem__(slice(4), 7)]))
+        return load(self, *arguments)
+
+    monkeypatch.setattr(ReferenceAdapter, "_load", loading)
+    assert array[:].tolist() == list(range(8))
+    assert len(found) == 2 and all_refused(found[1:])
+
+
+def test_a_forked_child_of_such_a_thread_can_use_stores():
+    program = """
+        import os, numpy as np, zarrow
+        from zarrow.store_objects.mapping import DictAdapter
+        array = zarrow.create_array({}, data=np.arange(6), chunks=2)
+        def put(self, key, value):
+            self.store[key] = value
+            if (child := os.fork()) == 0:
+                os._exit(0 if array[:].tolist() == [0, 1, 2, 3, 4, 5] else 1)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            DictAdapter._set = set_value
+        set_value, DictAdapter._set = DictAdapter._set, put
+        zarrow.save({}, np.zeros(3))
+    """
+    run = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)]
+    assert subprocess.run(run, capture_output=True, text=True, timeout=60, check=True).stdout == "0\n"
 
 
 PROGRAM = """
-    import gc, sys, threading
+    import gc, sys, threading, time
     import numpy as np
     import zarrow
+    from zarrow.store_objects import store_adapter
 
     class Mapping(dict):
         "Is called in threads."
@@ -177,7 +309,9 @@ PROGRAM = """
             except zarrow.UnsupportedError:
                 refused.append(threading.current_thread().name)
 
-    gc.set_threshold(20)
+    # Threads of a mapping end at once, so that many start.
+    store_adapter.ThreadAdapter.IDLE_SECONDS = 0.001
+    gc.set_threshold(int(sys.argv[2]))
     array = zarrow.create_array(shared, "a", shape=64, chunks=2, dtype="i8")
     for number in range(150):
         Saved()
@@ -187,14 +321,17 @@ PROGRAM = """
         array[1:63:3]
     gc.set_threshold(700)
     gc.collect()
+    while len(ends) + len(refused) < 150:
+        time.sleep(0.01)
     print(len(ends), len(refused))
 """
 
 
+@pytest.mark.parametrize("threshold", ["1", "20", "200"])
 @pytest.mark.parametrize("store", ["dict", "mapping", "declared"])
-def test_finalizers_on_any_thread_do_not_hang(store):
-    program = textwrap.dedent(PROGRAM)
-    run = subprocess.run([sys.executable, "-c", program, store], capture_output=True, text=True, timeout=100)
+def test_finalizers_on_any_thread_do_not_hang(store, threshold):
+    program = [sys.executable, "-c", textwrap.dedent(PROGRAM), store, threshold]
+    run = subprocess.run(program, capture_output=True, text=True, timeout=100)
     assert run.returncode == 0, run.stderr
     ended, refused = map(int, run.stdout.split())
     assert ended + refused == 150 and ended >= 50

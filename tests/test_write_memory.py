@@ -109,3 +109,55 @@ def test_threads_that_wait_see_that_another_failed(number):
     options = {"chunks": (1, 4096), "shards": values.shape, "compressors": "failing-one", "fill_value": 9}
     with pytest.raises(ValueError, match="not this one"):
         zarrow.create_array(zarrow.MemoryStore(), data=values, zarr_format=3, **options)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4, 16])
+def test_threads_do_not_wait_for_a_missing_shard_that_is_cleared(threads):
+    """Its shares have nothing to write."""
+    before = zarrow.num_threads()
+    zarrow.set_num_threads(threads)
+    try:
+        options = {"chunks": (1, 256), "shards": (1024, 256), "dtype": "u1", "fill_value": 9}
+        array = zarrow.create_array(zarrow.MemoryStore(), shape=(1024, 256), zarr_format=3, **options)
+        array.resize((700, 200))
+        array.resize((1024, 256))
+        array[5] = 1
+        array[1:1000, 3:200] = 9
+        array.resize((700, 100))
+    finally:
+        zarrow.set_num_threads(before)
+    assert array[:].numpy().sum() == 699 * 100 * 9 + 3 * 1 + 97 * 9
+
+
+def test_threads_that_wait_leave_one_for_an_awaited_read():
+    """The codec of the share that writes next awaits a read, which needs a thread of the pool."""
+    program = """
+        import asyncio, threading, time
+        import numpy as np
+        import zarrow
+        zarrow.set_num_threads(4)
+        elements = np.arange(4000).reshape(400, 10)
+        other = zarrow.create_array(zarrow.MemoryStore(), data=elements, chunks=(10, 10))
+        async def read():
+            return await other.read_async()
+        def encode(chunk):
+            if bytes(chunk[:1]) == b"\\0":
+                for _ in range(3):
+                    time.sleep(0.2)
+                    asyncio.run(read())
+            return bytes(chunk)
+        zarrow.codecs.register("awaits", encode=encode, decode=bytes)
+        values = np.ones((1024, 4096), "u1")
+        values[0] = 0
+        options = {"chunks": (1, 4096), "shards": values.shape, "compressors": "awaits", "fill_value": 9}
+        def write():
+            array = zarrow.create_array(zarrow.MemoryStore(), data=values, zarr_format=3, **options)
+            assert (array[:].numpy() == values).all()
+        threads = [threading.Thread(target=write) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+            time.sleep(0.05)
+        for thread in threads:
+            thread.join()
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], timeout=60, check=True)

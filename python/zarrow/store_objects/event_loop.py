@@ -10,15 +10,19 @@ A forked child starts again, with a new queue and a new thread.
 
 from __future__ import annotations
 
+import _thread
 import asyncio
-import threading
+import gc
 from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import _serves_stores
-from zarrow.store_objects.store_adapter import ALL_STORES, cancel
+from zarrow.store_objects.store_adapter import cancel
 
 if TYPE_CHECKING:
     from zarrow._zarrow import _StoreQueue, _StoreRequest
+
+# For `_serves_stores`: every store needs the thread.
+_ALL_STORES = 0
 
 
 def start(queue: _StoreQueue) -> None:
@@ -27,16 +31,23 @@ def start(queue: _StoreQueue) -> None:
     Acquire resources that may be refused (file descriptors, a thread) here, where the caller gets the error.
     """
     loop = asyncio.new_event_loop()
+    # Before it is marked, the thread must run no finalizer that uses a store.
+    collects = gc.isenabled()
+    gc.disable()
     try:
         loop.add_reader(queue.fileno(), _hand_over, queue)
-        threading.Thread(target=_serve, args=(queue, loop), name="zarrow-stores", daemon=True).start()
+        _thread.start_new_thread(_serve, (queue, loop, collects))
     except BaseException:
+        if collects:
+            gc.enable()
         loop.close()
         raise
 
 
-def _serve(queue: _StoreQueue, loop: asyncio.AbstractEventLoop) -> None:
-    _serves_stores(ALL_STORES)
+def _serve(queue: _StoreQueue, loop: asyncio.AbstractEventLoop, collects: bool) -> None:
+    _serves_stores(_ALL_STORES)
+    if collects:
+        gc.enable()
     try:
         loop.run_forever()
     finally:

@@ -66,7 +66,8 @@ class IcechunkAdapter(ZarrAdapter):
             elif not self._known.answer(request):
                 # It was submitted before its reference was listed.
                 others.append(request)
-        own, loop = asyncio.get_running_loop(), self.loop()
+        own = asyncio.get_running_loop()
+        loop = self.own_loop() or own
         for path, chunks in wanted.items():
             # No request has this number: if one is cancelled, the others go on.
             number = -1 - chunks[0].number

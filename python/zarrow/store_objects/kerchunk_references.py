@@ -54,7 +54,13 @@ class ReferenceAdapter(FsspecAdapter):
 
     def _forget(self) -> None:
         super()._forget()
-        self._loading = StoreLock(self)
+        self._loading = StoreLock()
+
+    def needs(self, mark: int, kind: str) -> bool:
+        """Return whether the marked thread holds a lock of loading. Changes take the lock of each adapter."""
+        adapters = list(_ADAPTERS) if kind in ("put", "delete") else [self]
+        is_held = any(mark == id(adapter._loading) for adapter in adapters)
+        return is_held or super().needs(mark, kind)
 
     def answer(self, request: _StoreRequest) -> None:
         """Answer by a reference (step 1), or as any file system."""

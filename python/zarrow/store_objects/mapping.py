@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from zarrow.store_objects.store_adapter import StoreLock, ThreadAdapter, answer_with, below
+from zarrow.store_objects.store_adapter import StoreLock, ThreadAdapter, answer_with, below, mark_loop
 
 if TYPE_CHECKING:
     from zarrow._zarrow import _StoreRequest
@@ -53,7 +53,11 @@ class MappingAdapter(ThreadAdapter):
 
     def _forget(self) -> None:
         super()._forget()
-        self._lock = StoreLock(self)
+        self._lock = StoreLock()
+
+    def needs(self, mark: int, kind: str) -> bool:
+        """Return whether the marked thread holds the lock of changes."""
+        return mark == id(self._lock) and kind in ("put", "delete")
 
     def get(self, request: _StoreRequest) -> None:
         """Answer with a value, or with a range."""
@@ -134,7 +138,13 @@ class FsspecAdapter(MappingAdapter):
         self.fs: Any = store.fs
         # fsspec's own event loop does not exist in a forked child.
         self.forks = not getattr(store.fs, "async_impl", False)
+        self._loop = None if self.forks else getattr(store.fs, "_loop", None)
+        mark_loop(self._loop)
         self.missing: tuple[type[Exception], ...] = store.missing_exceptions
+
+    def needs(self, mark: int, kind: str) -> bool:
+        """Return whether the marked thread runs the loop of the file system, or holds the lock."""
+        return (self._loop is not None and mark == id(self._loop)) or super().needs(mark, kind)
 
     def _path(self, key: str) -> str:
         path: str = self.store._key_to_str(key)  # type: ignore[attr-defined]

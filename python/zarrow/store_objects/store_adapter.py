@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import contextlib
 import queue
@@ -24,9 +25,6 @@ from zarrow._zarrow import _serves_stores
 
 if TYPE_CHECKING:
     from zarrow._zarrow import _References, _StoreRequest
-
-# For `_serves_stores`: the thread answers for every store.
-ALL_STORES = 0
 
 # Coroutines under way, by the numbers of their requests.
 _UNDER_WAY: dict[int, Future[None] | asyncio.Task[None]] = {}
@@ -92,17 +90,26 @@ class StoreAdapter:
         """Take requests, and return without waiting."""
         raise NotImplementedError
 
+    def needs(self, mark: int, kind: str) -> bool:
+        """Return whether requests of a kind need the thread with this mark, of a loop or a lock."""
+        return False
+
 
 class AsyncAdapter(StoreAdapter):
     """Asks in coroutines."""
 
-    def loop(self) -> asyncio.AbstractEventLoop:
-        """Return the loop of the store: the asking thread's, unless the store has its own."""
-        return asyncio.get_running_loop()
+    def own_loop(self) -> asyncio.AbstractEventLoop | None:
+        """Return the loop of the store, or None for that of the thread that takes requests."""
+        return None
+
+    def needs(self, mark: int, kind: str) -> bool:
+        """Return whether the marked thread runs the store's own loop."""
+        return mark == id(self.own_loop())
 
     def submit(self, requests: list[_StoreRequest]) -> None:
         """Begin a coroutine for each request."""
-        own, loop = asyncio.get_running_loop(), self.loop()
+        own = asyncio.get_running_loop()
+        loop = self.own_loop() or own
         for request in requests:
             self.begin(request.number, self._answer(request), own, loop)
 
@@ -124,8 +131,8 @@ class AsyncAdapter(StoreAdapter):
 
     async def _answer(self, request: _StoreRequest) -> None:
         """Step 2."""
-        # The loop's thread: no call there can wait for a store.
-        _serves_stores(ALL_STORES)
+        # In a forked child the loop is another one.
+        mark_loop(asyncio.get_running_loop())
         try:
             await getattr(self, request.kind)(request)
         except BaseException as error:
@@ -187,7 +194,8 @@ class ThreadAdapter(StoreAdapter):
         """Start a thread. If the system refuses the only one, fail the waiting requests."""
         arguments = (weakref.ref(self), self._waiting, self.IDLE_SECONDS)
         try:
-            threading.Thread(target=_serve, args=arguments, name="zarrow-store", daemon=True).start()
+            # `threading` waits until the thread runs: it may first run a finalizer that uses a store.
+            _thread.start_new_thread(_serve, arguments)
             self._threads += 1
         except (RuntimeError, MemoryError) as error:
             self._count()
@@ -220,16 +228,26 @@ class ThreadAdapter(StoreAdapter):
             fail(request, error)
 
 
-class StoreLock:
-    """A lock of an adapter. Its holder cannot use the adapter's store, for example in a finalizer."""
+def mark_loop(loop: asyncio.AbstractEventLoop | None) -> None:
+    """Mark the thread of a loop, which runs the requests of stores: see `StoreAdapter.needs`."""
+    if loop is None:
+        return
+    if asyncio._get_running_loop() is loop:
+        _serves_stores(id(loop))
+        return
+    with contextlib.suppress(RuntimeError):  # a closed loop
+        loop.call_soon_threadsafe(_serves_stores, id(loop))
 
-    def __init__(self, adapter: StoreAdapter) -> None:
-        self._adapter = id(adapter)
+
+class StoreLock:
+    """A lock of an adapter. Its holder cannot make requests that take it, for example in a finalizer."""
+
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._served: int | None = None
 
     def __enter__(self) -> None:
-        served = _serves_stores(self._adapter)
+        served = _serves_stores(id(self))
         self._lock.acquire()
         self._served = served
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import _import
 from zarrow.store_objects.mapping import bytes_of, version_of
-from zarrow.store_objects.store_adapter import AsyncAdapter, fail
+from zarrow.store_objects.store_adapter import AsyncAdapter, fail, mark_loop
 
 if TYPE_CHECKING:
     from zarrow._zarrow import _StoreRequest
@@ -63,13 +63,14 @@ class ZarrAdapter(AsyncAdapter):
         self.forks = not is_icechunk and not _needs_loop(store)
         self.abstract: Any = _import("zarr.abc.store")
         self.buffers: Any = _import("zarr.core.buffer").default_buffer_prototype()
+        mark_loop(self.own_loop())
 
-    def loop(self) -> asyncio.AbstractEventLoop:
+    def own_loop(self) -> asyncio.AbstractEventLoop | None:
         """Step 1."""
         sync = sys.modules.get("zarr.core.sync")
         get_loop = getattr(sync, "_get_loop", None)
         if get_loop is None:
-            return super().loop()
+            return None
         loop: asyncio.AbstractEventLoop = get_loop()
         return loop
 
@@ -85,7 +86,8 @@ class ZarrAdapter(AsyncAdapter):
                 ranges.setdefault(request.key, []).append(request)
             else:
                 others.append(request)
-        own, loop = asyncio.get_running_loop(), self.loop()
+        own = asyncio.get_running_loop()
+        loop = self.own_loop() or own
         for batch in ranges.values():
             if len(batch) == 1:
                 others.extend(batch)

@@ -91,7 +91,7 @@ impl PythonStore {
             slot.fail(forked());
             return RequestHandle::ended();
         }
-        if let Err(error) = serving_thread::check_request(self.adapter.as_ptr().addr()) {
+        if let Err(error) = serving_thread::check_request(&self.adapter, request.kind()) {
             slot.fail(error);
             return RequestHandle::ended();
         }

@@ -209,7 +209,7 @@ impl StoreRequest {
 
     /// "get", "measure" (size and version only), "list", "put" or "delete".
     #[getter]
-    fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match &self.operation {
             Operation::Get(Request { range: ByteRange::Range(range), .. }) if range.start >= range.end => {
                 "measure"

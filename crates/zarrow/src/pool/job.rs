@@ -168,9 +168,14 @@ impl Job {
         }
     }
 
+    /// Lets this thread work for the call that made the job, until the guards are dropped.
+    pub fn inherit(&self) -> (Inherited, CallMark) {
+        (Inherited::take(self.depth), CallMark::set(self.mark))
+    }
+
     /// Runs tasks until none is left. The calling thread passes its interrupt check.
     pub fn work(&self, task: &Task<'_>, interrupted: Option<&dyn Fn() -> bool>) {
-        let (_depth, _mark) = (Inherited::take(self.depth), CallMark::set(self.mark));
+        let _inherited = self.inherit();
         let mut worker = idle_memory::take();
         self.work_with(task, interrupted, &mut worker);
         idle_memory::give(worker);

@@ -12,8 +12,8 @@
 //! 7. The system may refuse to start a thread. A waiting caller then does the work itself. A job without a waiting
 //!    caller (an asynchronous read) begins only if the pool has a thread. The last thread stays until that job has
 //!    ended.
-//! 8. A user's codec may wait for such a job on a thread of the pool. If all threads are in codecs, the pool starts
-//!    another one. Jobs begun by codecs go first, the most deeply nested before all others, so that few threads are
+//! 8. A user's codec may wait for such a job on a thread of the pool, and other threads for the task that called the
+//!    codec. If all threads are occupied in this way, the pool starts another one. Jobs begun by codecs go first, the most deeply nested before all others, so that few threads are
 //!    enough.
 
 pub(crate) mod idle_memory;
@@ -279,6 +279,27 @@ struct Ending {
     on_end: OnEnd,
 }
 
+/// A thread that waits for a task of another thread, until it is dropped.
+pub struct OccupiedThread(&'static Pool);
+
+/// Begins a wait of this thread. Meanwhile another thread works on a detached job (step 8).
+pub fn occupy_thread() -> OccupiedThread {
+    let pool = Pool::get();
+    pool.occupied.fetch_add(1, Ordering::Relaxed);
+    let mut state = pool.state.lock();
+    if state.jobs.iter().any(|queued| queued.ending.is_some() && queued.wanted > 0) {
+        pool.start_threads(&mut state, pool.one_more_than_occupied());
+    }
+    drop(state);
+    OccupiedThread(pool)
+}
+
+impl Drop for OccupiedThread {
+    fn drop(&mut self) {
+        self.0.occupied.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// The queue and the threads that look at it.
 struct Pool {
     /// The process that owns the threads.
@@ -288,6 +309,8 @@ struct Pool {
     work: Condvar,
     /// Signals that a thread has left a job.
     left: Condvar,
+    /// The number of threads that wait for a task of another thread.
+    occupied: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -332,7 +355,13 @@ impl Pool {
             return pool;
         }
         let (state, work, left) = (Mutex::default(), Condvar::default(), Condvar::default());
-        let new = Box::into_raw(Box::new(Pool { generation: generation(), state, work, left }));
+        let new = Box::into_raw(Box::new(Pool {
+            generation: generation(),
+            state,
+            work,
+            left,
+            occupied: AtomicUsize::new(0),
+        }));
         let pool = match POOL.compare_exchange(stored, new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => new,
             Err(other) => {
@@ -387,16 +416,20 @@ impl Pool {
         // Leaving threads still count as active, and may have missed the task.
         let before = queued.wanted;
         queued.wanted = queued.wanted.saturating_add(count).min(queued.most);
-        // Step 8.
-        let beside_codecs = if queued.ending.is_some() { codec_calls::count() + 1 } else { 0 };
+        let least = if queued.ending.is_some() { self.one_more_than_occupied() } else { 0 };
         let (more, most) = (queued.wanted - before, queued.most);
         if more > 0 {
-            self.start_threads(&mut state, most.max(beside_codecs));
+            self.start_threads(&mut state, most.max(least));
         }
         drop(state);
         for _ in 0..more {
             self.work.notify_one();
         }
+    }
+
+    /// Returns how many threads the pool needs for a detached job (step 8).
+    fn one_more_than_occupied(&self) -> usize {
+        codec_calls::count() + self.occupied.load(Ordering::Relaxed) + 1
     }
 
     /// Starts threads until there are `count`.
@@ -493,6 +526,7 @@ impl Drop for Done<'_> {
             let Entry { job, task } = entry;
             drop(task);
             let result = job.result();
+            let _inherited = job.inherit();
             // A payload may panic again when it is dropped.
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| on_end(result))) {
                 std::mem::forget(panic);

@@ -260,7 +260,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Step 3.
+    /// Step 3; returns whether the share has ended.
     #[allow(clippy::too_many_arguments, reason = "a share is what a task is, and all of these say which")]
     fn share<'s>(
         &'s self,
@@ -272,7 +272,7 @@ impl Writer<'_> {
         (number, count): (u64, u64),
         open: &OpenShard<'s>,
         worker: &mut Worker,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let stored_part = stored_part(target.chain, part);
         let shape = target.in_stored_order(target.shape);
         let bounds = target.in_stored_order(target.bounds);
@@ -281,7 +281,7 @@ impl Writer<'_> {
         let open_shard = || self.open_shard(chunk_index, &target, &shard, inner_chunks, &stored_part, worker);
         let state = open.shard(open_shard)?;
         if state.old.is_none() && self.only_clears {
-            return Ok(());
+            return Ok(false);
         }
         let old = match &state.old {
             Some((value, index)) => Some((Input::from_value(&**value).measured()?, &**index)),

@@ -12,7 +12,10 @@
 
 use crate::codec::{InnerChunks, Input, ShardIndex};
 use crate::error::{ErrorKind, Result};
-use crate::pool::job::{Checkpoint, INTERRUPT_INTERVAL};
+use crate::pool::{
+    self,
+    job::{Checkpoint, INTERRUPT_INTERVAL},
+};
 use crate::store::{Draft, Durability, Lock, StoreWriter, Value};
 use crate::write::chunk::Bytes;
 use crate::write::shard::{Entries, Output, Pieces};
@@ -32,7 +35,7 @@ const SHARES_PER_THREAD: u64 = 2;
 pub struct OpenShard<'a> {
     /// The shard, after the first task has locked it.
     shard: ProcessMutex<Option<Arc<Shard<'a>>>>,
-    /// The number of the share that writes next; `None` if a share has failed: no thread waits any more then.
+    /// The number of the share that writes next; `None` if a share will not be written: no thread waits any more then.
     turn: Mutex<Option<u64>>,
     turn_changed: Condvar,
 }
@@ -45,7 +48,8 @@ impl Default for OpenShard<'_> {
 }
 
 impl<'a> OpenShard<'a> {
-    /// Calls `write` for share `number`, once it is not too far ahead for `threads` threads (step 2).
+    /// Calls `write` for share `number`, once it is not too far ahead for `threads` threads (step 2). It returns whether
+    /// the share has ended; otherwise, and after an error, no share waits any more.
     ///
     /// # Errors
     /// The errors of `write` and of [`Checkpoint::pass`].
@@ -54,13 +58,13 @@ impl<'a> OpenShard<'a> {
         number: u64,
         threads: usize,
         checkpoint: &Checkpoint<'_>,
-        write: impl FnOnce() -> Result<()>,
+        write: impl FnOnce() -> Result<bool>,
     ) -> Result<()> {
-        let written = self.wait_for_turn(number, threads, checkpoint).and_then(|()| write());
-        if written.is_err() {
+        let ended = self.wait_for_turn(number, threads, checkpoint).and_then(|()| write());
+        if !matches!(ended, Ok(true)) {
             self.set_turn(None);
         }
-        written
+        ended.map(drop)
     }
 
     /// Waits while share `number` is too far ahead. Tasks begin in order, so that some thread is at the share that
@@ -68,6 +72,10 @@ impl<'a> OpenShard<'a> {
     fn wait_for_turn(&self, number: u64, threads: usize, checkpoint: &Checkpoint<'_>) -> Result<()> {
         let ahead = (threads as u64).saturating_mul(SHARES_PER_THREAD);
         let is_far_ahead = |turn: Option<u64>| turn.is_some_and(|turn| number >= turn.saturating_add(ahead));
+        if !is_far_ahead(*self.turn.lock()) {
+            return Ok(());
+        }
+        let _occupied = pool::occupy_thread();
         loop {
             let turn = self.turn.lock();
             if !is_far_ahead(*turn) {
@@ -78,7 +86,7 @@ impl<'a> OpenShard<'a> {
         }
     }
 
-    /// Lets shares that wait continue: share `next` writes next, or a share has failed. A failure is for good.
+    /// Lets shares that wait continue: share `next` writes next, or a share will not be written, which is for good.
     fn set_turn(&self, next: Option<u64>) {
         let mut turn = self.turn.lock();
         *turn = turn.and(next);
@@ -160,16 +168,19 @@ impl<'s, 'a> Share<'s, 'a> {
         Share { open, shard, number, last, pieces: Pieces::default(), next: None }
     }
 
-    /// Ends the share after its last inner chunk. If all `count` shares have ended, publishes the shard.
+    /// Ends the share after its last inner chunk. If all `count` shares have ended, publishes the shard. Returns true.
     ///
     /// # Errors
     /// The errors of the store; [`Forked`].
-    pub fn end(mut self, inner_chunks: &InnerChunks, count: u64) -> Result<()> {
+    pub fn end(mut self, inner_chunks: &InnerChunks, count: u64) -> Result<bool> {
         let next = match self.next {
             Some(next) => next,
             None => self.end_under(&mut *self.shard.output()?)?,
         };
-        if next == count { self.shard.output()?.publish(inner_chunks) } else { Ok(()) }
+        if next == count {
+            self.shard.output()?.publish(inner_chunks)?;
+        }
+        Ok(true)
     }
 
     /// Ends the share under the lock of its output, and returns the share that writes next.
