@@ -5,6 +5,7 @@ The collector of garbage runs a finalizer on any thread. Calls that would wait f
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 import zarrow
 from zarrow.store_objects.kerchunk_references import ReferenceAdapter
 from zarrow.store_objects.mapping import DictAdapter
+from zarrow.store_objects.store_adapter import mark_loop
 
 
 def filled(store):
@@ -213,24 +215,70 @@ def test_coroutines_on_such_a_loop_can_await_stores():
     assert found[1] == np.arange(12).reshape(4, 3).tolist()
 
 
-@pytest.mark.parametrize("is_own", [False, True])
-def test_a_mapping_can_read_stores_in_its_methods(is_own):
-    class Store(dict):
-        array = None
+class Reading(dict):
+    """Reads an array in its methods."""
 
-        def __setitem__(self, key, value):
-            assert self.array is None or self.array[0].tolist() == [0, 1, 2]
-            super().__setitem__(key, value)
+    in_get = in_set = None
 
-        def __getitem__(self, key):
-            assert is_own or self.array is None or self.array[0].tolist() == [0, 1, 2]
-            return super().__getitem__(key)
+    def __setitem__(self, key, value):
+        assert self.in_set is None or self.in_set[0].tolist() == [0, 1, 2]
+        super().__setitem__(key, value)
 
-    store = Store()
+    def __getitem__(self, key):
+        assert self.in_get is None or self.in_get[0].tolist() == [0, 1, 2]
+        return super().__getitem__(key)
+
+
+def test_a_mapping_can_read_another_store_in_its_methods():
+    store, other = Reading(), zarrow.open(filled({}))["a"]
+    array = zarrow.open(filled(store))["b"]
+    store.in_get = store.in_set = other
+    array[:] = 7
+    assert array[:].tolist() == [[7] * 3] * 4
+
+
+def test_a_mapping_cannot_read_itself_while_it_is_changed():
+    """Other changes wait for this one: they have all threads."""
+    store = Reading()
     group = zarrow.open(filled(store))
-    store.array = group["a"] if is_own else zarrow.open(filled({}))["a"]
-    group["b"][:] = 7
-    assert group["b"][:].tolist() == [[7] * 3] * 4
+    array = group.create_array("many", shape=64, chunks=1, dtype="i4")
+    store.in_set = group["a"]
+    with pytest.raises(zarrow.ZarrowError) as raised:
+        array[:] = 7
+    assert all_refused([raised.value.__cause__ or raised.value])
+
+
+def test_a_thread_whose_loop_has_ended_can_use_stores():
+    store = Hooked()
+    zarrow.create_array(store, data=np.arange(3), chunks=3)
+    array = zarrow.open(store)
+
+    async def mark():
+        mark_loop(asyncio.get_running_loop())
+
+    for _ in range(30):
+        asyncio.run(mark())
+        assert array[:].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("store", ["{}", "Mapping()", "zarr.storage.MemoryStore()"])
+@pytest.mark.parametrize("end", ["saved = Saved()", "saved = Saved(); saved.self = saved"])
+def test_a_finalizer_at_the_end_of_python_does_not_hang(store, end):
+    program = f"""
+        import atexit, numpy as np, zarr
+        atexit.register(lambda: print(array[:].tolist()))
+        import zarrow
+        class Mapping(dict):
+            pass
+        array = zarrow.create_array({store}, data=np.arange(3), chunks=3)
+        class Saved:
+            def __del__(self, array=array):
+                array[:]
+        {end}
+    """
+    run = [sys.executable, "-c", textwrap.dedent(program)]
+    ended = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout == "[0, 1, 2]\n"
 
 
 def test_a_finalizer_on_a_thread_that_loads_references(tmp_path, monkeypatch):

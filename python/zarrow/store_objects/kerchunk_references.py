@@ -59,7 +59,7 @@ class ReferenceAdapter(FsspecAdapter):
     def needs(self, mark: int, kind: str) -> bool:
         """Return whether the marked thread holds a lock of loading. Changes take the lock of each adapter."""
         adapters = list(_ADAPTERS) if kind in ("put", "delete") else [self]
-        is_held = any(mark == id(adapter._loading) for adapter in adapters)
+        is_held = any(mark == id(adapter._loading) for adapter in adapters if adapter.fs is self.fs)
         return is_held or super().needs(mark, kind)
 
     def answer(self, request: _StoreRequest) -> None:

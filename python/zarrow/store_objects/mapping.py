@@ -10,8 +10,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from zarrow.store_objects.store_adapter import StoreLock, ThreadAdapter, answer_with, below, mark_loop
@@ -57,7 +58,7 @@ class MappingAdapter(ThreadAdapter):
 
     def needs(self, mark: int, kind: str) -> bool:
         """Return whether the marked thread holds the lock of changes."""
-        return mark == id(self._lock) and kind in ("put", "delete")
+        return mark == id(self._lock)
 
     def get(self, request: _StoreRequest) -> None:
         """Answer with a value, or with a range."""
@@ -138,13 +139,14 @@ class FsspecAdapter(MappingAdapter):
         self.fs: Any = store.fs
         # fsspec's own event loop does not exist in a forked child.
         self.forks = not getattr(store.fs, "async_impl", False)
-        self._loop = None if self.forks else getattr(store.fs, "_loop", None)
-        mark_loop(self._loop)
+        self._loops = list(_loops(store.fs))
+        for loop in self._loops:
+            mark_loop(loop)
         self.missing: tuple[type[Exception], ...] = store.missing_exceptions
 
     def needs(self, mark: int, kind: str) -> bool:
-        """Return whether the marked thread runs the loop of the file system, or holds the lock."""
-        return (self._loop is not None and mark == id(self._loop)) or super().needs(mark, kind)
+        """Return whether the marked thread runs a loop of the file system, or holds the lock."""
+        return any(mark == id(loop) for loop in self._loops) or super().needs(mark, kind)
 
     def _path(self, key: str) -> str:
         path: str = self.store._key_to_str(key)  # type: ignore[attr-defined]
@@ -219,3 +221,12 @@ class FsspecAdapter(MappingAdapter):
             else:
                 values.append((key, int(info.get("size") or 0)))
         request.listed(values, prefixes)
+
+
+def _loops(system: Any) -> Iterator[asyncio.AbstractEventLoop]:
+    """Return the loops of an asynchronous file system, and of the file systems that it calls."""
+    for _ in range(16):
+        loop = getattr(system, "_loop", None)
+        if isinstance(loop, asyncio.AbstractEventLoop):
+            yield loop
+        system = getattr(system, "fs", None)

@@ -26,6 +26,9 @@ from zarrow._zarrow import _serves_stores
 if TYPE_CHECKING:
     from zarrow._zarrow import _References, _StoreRequest
 
+# For `_serves_stores`: the thread runs loops of stores.
+_LOOPS = 1
+
 # Coroutines under way, by the numbers of their requests.
 _UNDER_WAY: dict[int, Future[None] | asyncio.Task[None]] = {}
 
@@ -91,7 +94,7 @@ class StoreAdapter:
         raise NotImplementedError
 
     def needs(self, mark: int, kind: str) -> bool:
-        """Return whether requests of a kind need the thread with this mark, of a loop or a lock."""
+        """Return whether requests of a kind need a thread, by the `id` of its running loop or of a lock."""
         return False
 
 
@@ -131,8 +134,7 @@ class AsyncAdapter(StoreAdapter):
 
     async def _answer(self, request: _StoreRequest) -> None:
         """Step 2."""
-        # In a forked child the loop is another one.
-        mark_loop(asyncio.get_running_loop())
+        _serves_stores(_LOOPS)
         try:
             await getattr(self, request.kind)(request)
         except BaseException as error:
@@ -233,10 +235,10 @@ def mark_loop(loop: asyncio.AbstractEventLoop | None) -> None:
     if loop is None:
         return
     if asyncio._get_running_loop() is loop:
-        _serves_stores(id(loop))
+        _serves_stores(_LOOPS)
         return
     with contextlib.suppress(RuntimeError):  # a closed loop
-        loop.call_soon_threadsafe(_serves_stores, id(loop))
+        loop.call_soon_threadsafe(_serves_stores, _LOOPS)
 
 
 class StoreLock:

@@ -25,6 +25,11 @@ static CALLERS: AtomicUsize = AtomicUsize::new(0);
 /// Whether the interpreter has begun to end.
 static ENDS: AtomicBool = AtomicBool::new(false);
 
+/// Whether the functions in `atexit` run, or have run.
+pub fn has_begun() -> bool {
+    ENDS.load(Ordering::Relaxed)
+}
+
 /// Guard of one of our threads that calls Python. The interpreter does not end while it lives: it would free the
 /// state of a thread that is releasing the GIL.
 pub struct PythonCaller;

@@ -84,7 +84,7 @@ where
     Result<T, E>: Raise<T>,
 {
     interpreter_exit::guard_thread();
-    let _call = begin_call();
+    let _call = begin_call(py);
     let (result, raised) = py.detach(|| {
         let raised = Cell::new(None);
         // The engine checks a few times a second, and never during short work.
@@ -115,7 +115,7 @@ pub fn changing<T: Send>(
     work: impl FnOnce(&dyn Fn() -> bool) -> zarrow::Result<T> + Send,
 ) -> PyResult<T> {
     interpreter_exit::guard_thread();
-    let _call = begin_call();
+    let _call = begin_call(py);
     let (result, warnings, raised) = py.detach(|| {
         let raised = Rc::new(Cell::new(None));
         let own = Rc::clone(&raised);
