@@ -105,9 +105,13 @@ class AsyncAdapter(StoreAdapter):
         """Return the loop of the store, or None for that of the thread that takes requests."""
         return None
 
+    def started_loop(self) -> asyncio.AbstractEventLoop | None:
+        """Return the store's own loop if its thread was started already."""
+        return None
+
     def needs(self, mark: int, kind: str) -> bool:
         """Return whether the marked thread runs the store's own loop."""
-        return mark == id(self.own_loop())
+        return mark == id(self.started_loop())
 
     def submit(self, requests: list[_StoreRequest]) -> None:
         """Begin a coroutine for each request."""

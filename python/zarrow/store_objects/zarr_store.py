@@ -63,7 +63,12 @@ class ZarrAdapter(AsyncAdapter):
         self.forks = not is_icechunk and not _needs_loop(store)
         self.abstract: Any = _import("zarr.abc.store")
         self.buffers: Any = _import("zarr.core.buffer").default_buffer_prototype()
-        mark_loop(self.own_loop())
+        mark_loop(self.started_loop())
+
+    def started_loop(self) -> asyncio.AbstractEventLoop | None:
+        """Return zarr-python's loop if it has one. If its thread is refused, it keeps a dead loop."""
+        loops = getattr(sys.modules.get("zarr.core.sync"), "loop", None)
+        return loops[0] if loops else None
 
     def own_loop(self) -> asyncio.AbstractEventLoop | None:
         """Step 1."""
