@@ -57,7 +57,7 @@ trap 'kill $$other 2>/dev/null || true' EXIT; status=0; \
 $(MAKE) --no-print-directory $(2) || status=$$?; wait $$other || status=$$?; cat build/$(1).log; exit $$status
 endef
 
-.PHONY: help tools wheel demo train bench format lint-python lint-rust stubtest test-rust checks-without-rust checks-of-rust tests-of-rust checks-of-wheel device-tests kernels test-nvcomp check rust-version licences deny test soak architecture pictures software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-ray test-stores test-fixtures test-upstream fuzz lint lock clean
+.PHONY: help tools wheel demo train bench format lint-python lint-rust stubtest test-rust checks-beside-rust checks-of-rust tests-of-rust checks-of-wheel device-tests kernels test-nvcomp check rust-version licences deny test soak architecture pictures software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-ray test-stores test-fixtures test-upstream fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -237,8 +237,8 @@ stubtest: wheel
 PYTEST := $(BIN)/pytest -m 'not torch and not ray and not stores and not kernels and not gpu'
 
 test: tools ## everything that must hold before a change lands
-	@# One core compiles the largest crate for minutes. The other one has work that does not need them.
-	@$(call beside,checks-without-rust,checks-of-rust)
+	@# One core compiles the largest crate for minutes. The other one has work that does not wait for it.
+	@$(call beside,checks-beside-rust,checks-of-rust)
 	@$(MAKE) --no-print-directory $(SOFTWARE_NVCOMP).5 $(SOFTWARE_NVCOMP).6
 	@# Half of their time, Rust tests wait for servers and time-outs.
 	@$(call beside,tests-of-rust,checks-of-wheel)
@@ -246,7 +246,7 @@ test: tools ## everything that must hold before a change lands
 	@# Two for each core of a small machine: half of the time, tests wait for processes, disks and servers.
 	OPENBLAS_NUM_THREADS=1 $(IN_TIME) 3600 $(PYTEST) --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
-checks-without-rust: lint-python licences kernels $(NVCOMP)/ready $(NVCOMP5)/ready
+checks-beside-rust: lint-python licences kernels $(NVCOMP)/ready $(NVCOMP5)/ready
 
 checks-of-rust: lint-rust
 	$(call step,Rust tests are built)

@@ -221,9 +221,10 @@ class ThreadAdapter(StoreAdapter):
             except queue.Empty:
                 return False
             self._changes.put((1, 0))
-        if request is not None and request.is_wanted:
-            self.answer(request)
-        self._changes.put((0, -1))
+        if request is not None:
+            if request.is_wanted:
+                self.answer(request)
+            self._changes.put((0, -1))
         return True
 
     def answer(self, request: _StoreRequest) -> None:

@@ -282,7 +282,7 @@ struct Ending {
 /// A thread that waits for a task of another thread, until it is dropped.
 pub struct OccupiedThread(&'static Pool);
 
-/// Begins a wait of this thread. Meanwhile another thread works on a detached job (step 8).
+/// Counts this thread as occupied, and starts another one if a detached job needs it (step 8).
 pub fn occupy_thread() -> OccupiedThread {
     let pool = Pool::get();
     pool.occupied.fetch_add(1, Ordering::Relaxed);

@@ -291,7 +291,8 @@ impl Writer<'_> {
         let numbers = share_of(shard.count(), number, count);
         let mut share = Share::new(open, &state, number, numbers.end.saturating_sub(1));
         shard.encode_range(numbers, values.level(), old, worker, &mut share)?;
-        share.end(inner_chunks, count)
+        share.end(inner_chunks, count)?;
+        Ok(true)
     }
 
     /// Locks the shard at `chunk_index`, and opens the old shard unless it is fully covered.

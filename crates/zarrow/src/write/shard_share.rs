@@ -12,10 +12,8 @@
 
 use crate::codec::{InnerChunks, Input, ShardIndex};
 use crate::error::{ErrorKind, Result};
-use crate::pool::{
-    self,
-    job::{Checkpoint, INTERRUPT_INTERVAL},
-};
+use crate::pool;
+use crate::pool::job::{Checkpoint, INTERRUPT_INTERVAL};
 use crate::store::{Draft, Durability, Lock, StoreWriter, Value};
 use crate::write::chunk::Bytes;
 use crate::write::shard::{Entries, Output, Pieces};
@@ -168,19 +166,16 @@ impl<'s, 'a> Share<'s, 'a> {
         Share { open, shard, number, last, pieces: Pieces::default(), next: None }
     }
 
-    /// Ends the share after its last inner chunk. If all `count` shares have ended, publishes the shard. Returns true.
+    /// Ends the share after its last inner chunk. If all `count` shares have ended, publishes the shard.
     ///
     /// # Errors
     /// The errors of the store; [`Forked`].
-    pub fn end(mut self, inner_chunks: &InnerChunks, count: u64) -> Result<bool> {
+    pub fn end(mut self, inner_chunks: &InnerChunks, count: u64) -> Result<()> {
         let next = match self.next {
             Some(next) => next,
             None => self.end_under(&mut *self.shard.output()?)?,
         };
-        if next == count {
-            self.shard.output()?.publish(inner_chunks)?;
-        }
-        Ok(true)
+        if next == count { self.shard.output()?.publish(inner_chunks) } else { Ok(()) }
     }
 
     /// Ends the share under the lock of its output, and returns the share that writes next.
