@@ -34,6 +34,7 @@ mod layout;
 mod mask;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+mod occupied_thread;
 mod recycle;
 mod shared_bytes;
 mod slab_pool;

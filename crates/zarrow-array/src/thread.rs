@@ -3,6 +3,7 @@
 //! All threads of zarrow's crates are started here, or in one of the few other places listed in
 //! `docs/architecture.md`. A refusal is an error of the call that needed the thread, and a later call tries again.
 
+pub use crate::occupied_thread::{OccupiedThread, ThreadPool, work_for};
 use std::io;
 use std::thread::{Builder, JoinHandle};
 

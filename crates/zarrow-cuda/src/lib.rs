@@ -23,6 +23,7 @@ mod error;
 mod event;
 pub mod export;
 mod foreign;
+mod free_exported;
 pub mod import;
 mod kernel;
 mod memory;

@@ -3,11 +3,9 @@
 //! 1. Memory is allocated from the device's pool in a stream: `Device::stream` for memory that is handed out. Uses
 //!    in the same stream are ordered after that; other streams wait for an event.
 //! 2. Code that exports it to another library records the stream that library uses it in.
-//! 3. After its last use it is freed: in its own stream if there are no other users. Otherwise a
-//!    [thread](crate::release) makes another stream wait for the users' streams and frees it there, so that no
-//!    thread or stream of a read waits for the work of a consumer.
-//! 4. A consumer may destroy its stream, or use the memory in an unknown stream. So only permanent streams are
-//!    waited for; for others the thread waits until the device has finished all of its work.
+//! 3. After its last use it is freed: in its own stream if there are no other users, else as [`free_exported`] says.
+//!
+//! [`free_exported`]: crate::free_exported
 
 use crate::context::Current;
 use crate::device::Device;
@@ -164,7 +162,12 @@ impl Drop for DeviceMemory {
 ///
 /// # Safety
 /// The memory must have no other references.
-unsafe fn free(current: &Current, device: &Device, address: Address, stream: Stream) -> Result<()> {
+pub(crate) unsafe fn free(
+    current: &Current,
+    device: &Device,
+    address: Address,
+    stream: Stream,
+) -> Result<()> {
     // SAFETY: the caller's contract.
     unsafe {
         match device.pool() {
@@ -172,31 +175,6 @@ unsafe fn free(current: &Current, device: &Device, address: Address, stream: Str
             None => {
                 current.driver.stream_synchronize(stream.handle()).and_then(|()| current.driver.free(address))
             }
-        }
-    }
-}
-
-impl Device {
-    /// Frees exported memory after its last reference was dropped (steps 3 and 4).
-    pub(crate) fn free_unused(&'static self) {
-        let unused = std::mem::take(&mut *self.unused.lock());
-        let (mut ordered, mut others) = (Vec::new(), Vec::new());
-        for memory in unused {
-            let wait = |stream: &Stream| self.order(*stream, self.freeing()).is_ok();
-            let is_ordered = !memory.consumers.has_others
-                && wait(&memory.stream)
-                && memory.consumers.streams.iter().all(wait);
-            if is_ordered { ordered.push(memory) } else { others.push(memory) }
-        }
-        // Memory that may still be in use is never freed.
-        if !others.is_empty() && self.synchronize_all().is_ok() {
-            ordered.append(&mut others);
-        }
-        let Ok(current) = self.enter() else { return };
-        for memory in ordered {
-            // SAFETY: each was allocated by `take`, and is freed once; its uses are ordered before, in this stream
-            // or by the wait.
-            let _ = unsafe { free(&current, self, memory.address, self.freeing()) };
         }
     }
 }

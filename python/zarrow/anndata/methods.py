@@ -78,7 +78,7 @@ def to_pandas(
     ['owl', 'wren']
     """
     if unknown:
-        from zarrow.hints.unknown_names import refuse_keywords
+        from zarrow.hints.unknown_keywords import refuse_keywords
 
         refuse_keywords("Group.to_pandas", unknown)
     with reporting(progress, "to_pandas") as report:

@@ -118,7 +118,7 @@ def write(
     (24, 6, 8)
     """
     if unknown:
-        from zarrow.hints.unknown_names import refuse_keywords
+        from zarrow.hints.unknown_keywords import refuse_keywords
 
         refuse_keywords("Array.write", unknown)
     if progress is None:

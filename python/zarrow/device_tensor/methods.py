@@ -508,6 +508,6 @@ def _getattr(self: Any, name: str) -> Any:
     if name == "__cuda_array_interface__":
         message += f": it has no code for {self.dtype.name}: use DLPack, as .torch(), .cupy() and .jax() do"
     if not name.startswith("_"):
-        message += f": {_zarrow._import('zarrow.hints.unknown_names').for_device_tensor(name)}"
+        message += f": {_zarrow._import('zarrow.hints.names_on_decoded_arrays').for_device_tensor(name)}"
     # If given the object, Python would append its own suggestion.
     raise AttributeError(message, name=name)

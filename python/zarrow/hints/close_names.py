@@ -1,4 +1,4 @@
-"""Names that a misspelt one may stand for."""
+"""Parts of hints: the name that a misspelt one may stand for, and what to type."""
 
 from __future__ import annotations
 
@@ -36,3 +36,8 @@ def _misspellings(name: str, other: str) -> int:
                 row[-1] = min(row[-1], rows[at - 1][place - 1] + 1)
         rows.append(row)
     return rows[-1][-1]
+
+
+def to_type(text: str) -> str:
+    """Return a text of the tables as part of a message."""
+    return text.removeprefix("nothing: ") if text.startswith("nothing: ") else f"type {text}"

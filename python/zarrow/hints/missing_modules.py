@@ -36,8 +36,8 @@ def add_finder() -> None:
 
 def _of_module(name: str) -> str:
     from zarrow import __all__, _zarrow
+    from zarrow.hints.close_names import to_type
     from zarrow.hints.familiar_module_names import MODULE, MODULES
-    from zarrow.hints.unknown_names import to_type
 
     if name in MODULES:
         return to_type(MODULES[name])

@@ -10,8 +10,7 @@ from typing import Any
 
 from zarrow import _zarrow, api, codecs, errors
 from zarrow.api import asynchronous
-from zarrow.hints.close_names import close_name
-from zarrow.hints.unknown_names import to_type
+from zarrow.hints.close_names import close_name, to_type
 
 
 def add_to_modules() -> None:
@@ -54,7 +53,7 @@ def _of_package(name: str, module: str) -> str:
     if name != blocking and blocking in names:
         return f"type await asyncio.to_thread(zarrow.{blocking}, ...)"
     from zarrow.hints.familiar_loading import for_class
-    from zarrow.hints.verbs import for_function
+    from zarrow.hints.functions_by_verb import for_function
 
     return for_function(name) or for_class(name) or close_name(name, names) or _of_others(name)
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from zarrow.hints.close_names import close_name
-from zarrow.hints.unknown_names import to_type
+from zarrow.hints.close_names import close_name, to_type
 
 _MOST_LETTERS = 60
 

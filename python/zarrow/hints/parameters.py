@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 from zarrow import _zarrow
 from zarrow._zarrow import Array, Group
-from zarrow.hints.close_names import close_name
-from zarrow.hints.unknown_names import to_type
+from zarrow.hints.close_names import close_name, to_type
 
 _Class = TypeVar("_Class", bound=type)
 

@@ -3,12 +3,12 @@
 //! [`DataType`] is the type of one element. The endianness of stored bytes is a property of the codec that decodes
 //! them, not of the type.
 
-mod number;
+mod number_names;
 mod pep3118;
 mod structure;
 mod time_unit;
 
-pub use number::{Number, NumberNames};
+pub use number_names::{Number, NumberNames};
 pub use structure::{Field, Struct};
 pub use time_unit::TimeUnit;
 

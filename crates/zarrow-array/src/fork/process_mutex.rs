@@ -1,8 +1,9 @@
 //! A mutex for the threads of one process, unusable in its forked children.
 
 use super::generation;
+use crate::occupied_thread::OccupiedThread;
 use std::fmt;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError, TryLockError};
 
 /// A value shared by the threads of one process. Its lock may be held during a store request.
 ///
@@ -39,7 +40,14 @@ impl<T> ProcessMutex<T> {
         if self.generation != generation() {
             return Err(Forked);
         }
-        Ok(self.value.lock().unwrap_or_else(PoisonError::into_inner))
+        match self.value.try_lock() {
+            Ok(guard) => Ok(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                let _occupied = OccupiedThread::enter();
+                Ok(self.value.lock().unwrap_or_else(PoisonError::into_inner))
+            }
+        }
     }
 }
 

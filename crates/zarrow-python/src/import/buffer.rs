@@ -6,7 +6,7 @@
 //!
 //! Source: PEP 3118 and "Buffer Protocol" of the C API.
 
-use super::owner::BufferView;
+use super::buffer_view::BufferView;
 use super::{NotShareable, SharedMemory};
 use crate::python::error::Raise;
 use crate::python::interpreter_exit;

@@ -15,10 +15,10 @@
 
 mod arrow;
 mod buffer;
+mod buffer_view;
 mod dlpack;
 mod interface;
 mod masked;
-mod owner;
 mod producer;
 pub mod sequence;
 pub mod text;

@@ -77,7 +77,7 @@ pub fn known(py: Python<'_>, function: &str, unknown: Option<&Bound<'_, PyDict>>
     interpreter_exit::guard_thread();
     match unknown {
         None => Ok(()),
-        Some(unknown) => import(py, "zarrow.hints.unknown_names")?
+        Some(unknown) => import(py, "zarrow.hints.unknown_keywords")?
             .call_method1("refuse_keywords", (function, unknown))
             .map(drop),
     }

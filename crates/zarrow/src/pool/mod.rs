@@ -13,8 +13,8 @@
 //!    caller (an asynchronous read) begins only if the pool has a thread. The last thread stays until that job has
 //!    ended.
 //! 8. A user's codec may wait for such a job on a thread of the pool, and other threads for the task that called the
-//!    codec. If all threads are occupied in this way, the pool starts another one. Jobs begun by codecs go first, the most deeply nested before all others, so that few threads are
-//!    enough.
+//!    codec: for a lock of its chunk, or for their turn. If all threads are occupied in this way, the pool starts another
+//!    one. Jobs begun by codecs go first, the most deeply nested before all others, so that few threads are enough.
 
 pub(crate) mod idle_memory;
 pub(crate) mod job;
@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::time::Duration;
 use zarrow_array::fork::{Condvar, Mutex, generation};
-use zarrow_array::thread;
+use zarrow_array::thread::{self, OccupiedThread, ThreadPool, work_for};
 
 /// The pool of this process, null until first needed; in a fresh child, the parent's pool.
 static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
@@ -279,27 +279,6 @@ struct Ending {
     on_end: OnEnd,
 }
 
-/// A thread that waits for a task of another thread, until it is dropped.
-pub struct OccupiedThread(&'static Pool);
-
-/// Counts this thread as occupied, and starts another one if a detached job needs it (step 8).
-pub fn occupy_thread() -> OccupiedThread {
-    let pool = Pool::get();
-    pool.occupied.fetch_add(1, Ordering::Relaxed);
-    let mut state = pool.state.lock();
-    if state.jobs.iter().any(|queued| queued.ending.is_some() && queued.wanted > 0) {
-        pool.start_threads(&mut state, pool.one_more_than_occupied());
-    }
-    drop(state);
-    OccupiedThread(pool)
-}
-
-impl Drop for OccupiedThread {
-    fn drop(&mut self) {
-        self.0.occupied.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// The queue and the threads that look at it.
 struct Pool {
     /// The process that owns the threads.
@@ -448,11 +427,18 @@ impl Pool {
     fn leave(&self, job: &Arc<Job>, interrupted: &dyn Fn() -> bool) {
         let mut state = self.state.lock();
         // Looked up each time, since other jobs come and go.
+        let mut occupied = None;
         while let Some(at) = state.jobs.iter().position(|queued| Arc::ptr_eq(&queued.entry.job, job)) {
             state.jobs[at].wanted = 0;
             if state.jobs[at].active == 0 {
                 state.jobs.swap_remove(at);
                 return;
+            }
+            if occupied.is_none() {
+                drop(state);
+                occupied = Some(OccupiedThread::enter());
+                state = self.state.lock();
+                continue;
             }
             let (guard, woken) = self.left.wait(state, Some(INTERRUPT_INTERVAL));
             state = guard;
@@ -468,7 +454,8 @@ impl Pool {
     }
 
     /// Main loop of a pool thread.
-    fn serve(&self) {
+    fn serve(&'static self) {
+        work_for(self);
         let mut state = self.state.lock();
         let mut waited = false;
         loop {
@@ -498,6 +485,25 @@ impl Pool {
             drop(done);
             state = self.state.lock();
         }
+    }
+}
+
+impl ThreadPool for Pool {
+    /// Step 8.
+    fn occupy(&self) {
+        self.occupied.fetch_add(1, Ordering::Relaxed);
+        if self.generation != generation() {
+            return;
+        }
+        let pool = Pool::get();
+        let mut state = pool.state.lock();
+        if state.jobs.iter().any(|queued| queued.ending.is_some() && queued.wanted > 0) {
+            pool.start_threads(&mut state, pool.one_more_than_occupied());
+        }
+    }
+
+    fn free(&self) {
+        self.occupied.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::store::retry::Retry;
 use crate::store::{Store, Value};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use zarrow_array::thread::OccupiedThread;
 
 /// How durable a write is when it returns. With any setting, a process killed at any point leaves the whole old value
 /// or the whole new one; the settings differ in the result of a power loss.
@@ -256,11 +257,13 @@ type Holder = Option<[u64; 4]>;
 pub(super) struct LockWait {
     retry: Retry,
     holder: Option<Holder>,
+    /// From the first pause on: the holder may be in a codec that awaits the pool.
+    occupied: Option<OccupiedThread>,
 }
 
 impl Default for LockWait {
     fn default() -> LockWait {
-        LockWait { retry: Retry::lock(), holder: None }
+        LockWait { retry: Retry::lock(), holder: None, occupied: None }
     }
 }
 
@@ -281,6 +284,7 @@ impl LockWait {
                 self.retry = Retry::lock();
             }
         }
+        self.occupied.get_or_insert_with(OccupiedThread::enter);
         self.retry.again(pass, || held(key))
     }
 }

@@ -12,7 +12,6 @@
 
 use crate::codec::{InnerChunks, Input, ShardIndex};
 use crate::error::{ErrorKind, Result};
-use crate::pool;
 use crate::pool::job::{Checkpoint, INTERRUPT_INTERVAL};
 use crate::store::{Draft, Durability, Lock, StoreWriter, Value};
 use crate::write::chunk::Bytes;
@@ -22,6 +21,7 @@ use std::mem;
 use std::ops::Range;
 use std::sync::{Arc, MutexGuard};
 use zarrow_array::fork::{Condvar, Forked, Mutex, ProcessMutex};
+use zarrow_array::thread::OccupiedThread;
 
 /// Encoded bytes of a shard to gather before writing them.
 const PIECE_NBYTES: usize = 1 << 20;
@@ -73,7 +73,7 @@ impl<'a> OpenShard<'a> {
         if !is_far_ahead(*self.turn.lock()) {
             return Ok(());
         }
-        let _occupied = pool::occupy_thread();
+        let _occupied = OccupiedThread::enter();
         loop {
             let turn = self.turn.lock();
             if !is_far_ahead(*turn) {
