@@ -150,6 +150,19 @@ def test_a_consolidated_group_shows_its_members_changes(store: Any, zarr_format:
     assert root["t"].attrs == {"units": "C"}
 
 
+def test_nodes_of_another_version_are_not_consolidated(tmp_path: Path, zarr_format: Any) -> None:
+    """Readers of the copies would not find them."""
+    root = zarrow.create_group(tmp_path / "root", zarr_format=zarr_format)
+    root["x"], root["g/z"] = [1], [3]
+    zarrow.create_group(tmp_path / "root/g/other", zarr_format=5 - zarr_format)["y"] = [2]
+    with pytest.raises(zarrow.UnsupportedError, match=rf"zarr_format={zarr_format}, or erase it .*g/other"):
+        root.consolidate_metadata()
+    assert zarrow.open(tmp_path / "root")["g/other/y"][...].tolist() == [2]
+    del root["g/other"]
+    root.consolidate_metadata()
+    assert zarrow.open(tmp_path / "root").keys() == ["g", "x"]
+
+
 @pytest.mark.parametrize("path", ["", "x", "deep/x"])
 def test_data_that_cannot_be_stored_keep_the_old_node(tmp_path: Path, path: str) -> None:
     """An element that cannot be encoded, in the last chunk."""

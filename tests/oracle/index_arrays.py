@@ -13,7 +13,7 @@ Index = tuple[Any, ...]
 
 def positions(item: Any, extent: int) -> np.ndarray[Any, Any]:
     """Return every position of an axis that one item of an orthogonal index selects."""
-    if isinstance(item, list):
+    if isinstance(item, list | tuple):
         item = np.array(item, bool if item and isinstance(item[0], bool) else int)
     return np.atleast_1d(np.arange(extent)[item]).astype(int)
 
@@ -46,14 +46,14 @@ def lists(extent: int, length: int | None = None) -> st.SearchStrategy[list[int]
 
 @st.composite
 def orthogonal_indices(draw: st.DrawFn, shape: tuple[int, ...]) -> Index:
-    """Draw integers, slices, lists, arrays and masks, for some or all of the axes."""
+    """Draw integers, slices, lists, tuples, arrays and masks, for some or all of the axes."""
     index: list[Any] = []
     for extent in shape[: draw(st.integers(0, len(shape)))]:
         choices = [slices(extent), lists(extent), lists(extent).map(lambda places: np.array(places, int))]
         masks = st.lists(st.booleans(), min_size=extent, max_size=extent)
-        choices += [masks.map(lambda mask: np.array(mask, bool)), lists(extent)]
+        choices += [masks.map(lambda mask: np.array(mask, bool)), lists(extent), lists(extent).map(tuple)]
         if extent:
-            choices += [st.integers(-extent, extent - 1), masks]
+            choices += [st.integers(-extent, extent - 1), masks, masks.map(tuple)]
         index.append(draw(st.one_of(choices)))
     return tuple(index)
 
@@ -74,12 +74,12 @@ def vectorized_indices(draw: st.DrawFn, shape: tuple[int, ...]) -> Index:
             own = full[draw(st.integers(0, len(full))) :]
             own = tuple(length if draw(st.booleans()) else 1 for length in own)
             places = draw(lists(extent, math.prod(own)))
-            index.append(
-                np.array(
-                    places,
-                    draw(
-                        st.sampled_from(["i8", "i4", "u1"]) if min(places, default=0) >= 0 else st.just("i8")
-                    ),
-                ).reshape(own)
-            )
+            dtypes = ["i8", "i4", "u1"] if min(places, default=0) >= 0 else ["i8"]
+            array = np.array(places, draw(st.sampled_from(dtypes))).reshape(own)
+            index.append(nested(array.tolist()) if array.size and draw(st.booleans()) else array)
     return tuple(index)
+
+
+def nested(positions: Any) -> Any:
+    """Replace lists by tuples, which NumPy takes for arrays inside an index."""
+    return tuple(map(nested, positions)) if isinstance(positions, list) else positions

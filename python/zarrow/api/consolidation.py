@@ -49,7 +49,8 @@ def consolidate_metadata(
     Raises
     ------
     UnsupportedError
-        The store is a session of icechunk, which has no consolidated metadata.
+        The store is a session of icechunk, which has no consolidated metadata; or a node below has another
+        Zarr version than the group.
     NotFoundError, NodeTypeError, ReadOnlyError, StoreError
         As `open`.
 

@@ -245,7 +245,10 @@ impl<'py> Item<'py> {
         let shape: Vec<u64> = array.getattr(name!(py, "shape"))?.extract()?;
         match (kind, &shape[..]) {
             // A 0-dimensional mask would insert an axis.
-            ('b', []) => Err(refused()),
+            ('b', []) => Err(indexing(
+                py,
+                "a single bool is no index: a mask is an array of bools, with one axis or more",
+            )),
             ('b', _) => Ok(Item::Mask(array, shape)),
             ('i' | 'u', []) => match index_of(&array.call_method0(name!(py, "item"))?)? {
                 Some(index) => Ok(Item::Basic(index)),

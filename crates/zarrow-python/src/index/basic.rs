@@ -41,30 +41,29 @@ pub fn part_of<'py>(array: &Bound<'py, PyAny>, index: &Bound<'py, PyAny>) -> PyR
 /// Returns the indices for a stored array; `None` if one is not basic.
 pub fn indices(index: &Bound<'_, PyAny>) -> PyResult<Option<Axes<Index>>> {
     interpreter_exit::guard_thread();
-    let of = |item: &Bound<'_, PyAny>| match part(item)? {
+    match index.cast::<PyTuple>() {
+        Ok(items) => {
+            let mut indices = Axes::new();
+            for item in items.iter() {
+                let Some(index) = index_of(&item)? else { return Ok(None) };
+                indices.push(index);
+            }
+            Ok(Some(indices))
+        }
+        Err(_) => Ok(index_of(index)?.map(|index| Axes::from_elem(index, 1))),
+    }
+}
+
+/// Returns the index of one axis of a stored array; `None` if it is not basic, as a tuple, which is a list there.
+pub fn index_of(item: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
+    match part(item)? {
         IndexItem::Basic(index) => Ok(Some(index)),
         IndexItem::Other => Ok(None),
         IndexItem::New => Err(indexing(
             item.py(),
             "None (np.newaxis) does not select from a stored array: read first, then add the axis",
         )),
-    };
-    match index.cast::<PyTuple>() {
-        Ok(items) => {
-            let mut indices = Axes::new();
-            for item in items.iter() {
-                let Some(index) = of(&item)? else { return Ok(None) };
-                indices.push(index);
-            }
-            Ok(Some(indices))
-        }
-        Err(_) => Ok(of(index)?.map(|index| Axes::from_elem(index, 1))),
     }
-}
-
-/// Returns the index of one axis; `None` if it is not basic.
-pub fn index_of(item: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
-    Ok(indices(item)?.and_then(|indices| indices.first().copied()))
 }
 
 /// Returns the view of memory of `shape` for a basic index; `None` for other indices.

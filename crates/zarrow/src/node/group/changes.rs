@@ -162,7 +162,8 @@ impl Group {
     ///
     /// # Errors
     /// [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly), [`ErrorKind::Write`](crate::ErrorKind::Write),
-    /// [`ErrorKind::Metadata`](crate::ErrorKind::Metadata) if a document below is not JSON.
+    /// [`ErrorKind::Metadata`](crate::ErrorKind::Metadata) if a document below is not JSON,
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if a node below has another Zarr version.
     pub fn consolidate_metadata(&mut self) -> Result<()> {
         consolidate(&*self.store, &self.path, self.zarr_format(), &self.options)
             .map_err(|error| self.place(error))?;

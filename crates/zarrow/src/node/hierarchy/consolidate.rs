@@ -90,7 +90,7 @@ pub(crate) fn consolidate(
 /// Collects the documents of the nodes below `path`, each with its key relative to the consolidated group.
 ///
 /// # Errors
-/// [`ErrorKind::LinkLoop`], and errors of the store.
+/// [`ErrorKind::LinkLoop`], [`ErrorKind::Unsupported`] for a node of another version, and errors of the store.
 fn collect(
     store: &dyn Store,
     path: &str,
@@ -123,6 +123,10 @@ fn collect(
                     values.get("node_type").is_some_and(|node_type| node_type == "group")
                 }),
             });
+            if found.is_empty() {
+                refuse_other_version(store, &path, zarr_format, options)
+                    .map_err(|error| error.in_array(store.name(), &path))?;
+            }
             entries.try_extend(found)?;
             if is_group {
                 above.check(&path)?;
@@ -131,6 +135,28 @@ fn collect(
         }
     }
     Ok(())
+}
+
+/// Returns an error if the node at `path`, which has none of the documents to be copied, has another version's: readers
+/// of the copies would not find it.
+fn refuse_other_version(
+    store: &dyn Store,
+    path: &str,
+    zarr_format: ZarrFormat,
+    options: &OpenOptions,
+) -> Result<()> {
+    let (other, group, own) = match zarr_format {
+        ZarrFormat::V2 => (ZarrFormat::V3, 2, 3),
+        ZarrFormat::V3 => (ZarrFormat::V2, 3, 2),
+    };
+    if copies(store, path, "", other, options)?.is_empty() {
+        return Ok(());
+    }
+    let text = format!(
+        "a node of Zarr version {own} below the consolidated group, of version {group}: copy the node with \
+         zarr_format={group}, or erase it"
+    );
+    Err(ErrorKind::Unsupported(text).into())
 }
 
 /// Returns the documents of a node that are copied.
