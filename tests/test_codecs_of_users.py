@@ -444,7 +444,7 @@ AWAITING = """
 
 
 def test_threads_that_wait_for_a_lock_leave_one_for_what_its_holder_awaits(tmp_path):
-    """All threads of the pool wait for the locks of two chunks, whose holders await a read of the pool."""
+    """All threads of the pool wait for the locks of two chunks, and the holders await a read of the pool."""
     command = [sys.executable, "-c", textwrap.dedent(AWAITING)]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert finished.stdout.split() == ["1", "1"], finished

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import os
 import random
@@ -473,3 +474,55 @@ def test_random_samples_equal_slices_of_numpy(seed: int) -> None:
             assert batch.dtype == array.dtype
             for row, number in zip(batch, numbers.tolist(), strict=True):
                 assert row.tobytes() == expected(number).astype(row.dtype).tobytes()
+
+
+@pytest.mark.parametrize("missing", [None, "optional"])
+def test_a_damaged_size_beyond_a_limit_is_skipped(tmp_path: Path, missing: Any) -> None:
+    """One flipped bit at any place of a chunk of text, or of elements that may be missing."""
+    values: Any = [f"x{number}" for number in range(20)]
+    if missing:
+        values = np.ma.MaskedArray(np.arange(20), np.arange(20) % 3 == 0)
+    array = zarrow.create_array(tmp_path / "a.zarr", data=values, chunks=10, missing=missing)
+    chunk = tmp_path / "a.zarr/c/1"
+    stored, kinds = chunk.read_bytes(), set()
+    for at, bit in itertools.product(range(len(stored)), range(8)):
+        chunk.write_bytes(stored[:at] + bytes([stored[at] ^ 1 << bit]) + stored[at + 1 :])
+        batches = list(data.Loader(array, batch_size=20, on_bad="skip"))
+        assert sum(map(len, batches)) >= 10
+        try:
+            array[...]
+        except zarrow.ZarrowError as error:
+            kinds.add(type(error))
+    assert kinds == {zarrow.CodecError, zarrow.LimitError}
+
+
+@pytest.mark.parametrize("given", [bytes, lambda nbytes: np.empty((), f"V{nbytes}")])
+def test_memory_without_an_axis_is_refused(given: Any) -> None:
+    array = zarrow.create_array(zarrow.MemoryStore(), data=np.arange(20))
+    with pytest.raises(ValueError, match="must return as many writable bytes"):
+        list(data.Loader(array, batch_size=10, allocate=given))
+
+
+def test_an_iteration_that_is_ended_early_says_so() -> None:
+    """It does not look like the end of an epoch."""
+    array = zarrow.create_array(zarrow.MemoryStore(), data=np.arange(100), chunks=10)
+    loader = data.Loader(array, batch_size=10)
+    ends = {
+        "close": loader.close,
+        "newer": lambda: next(iter(loader)),
+        "set_epoch": lambda: loader.set_epoch(3),
+        "load_state_dict": lambda: loader.load_state_dict(loader.state_dict()),
+    }
+    for end in ends.values():
+        iterator = iter(loader)
+        next(iterator)
+        end()
+        with pytest.raises(RuntimeError, match="was ended before its last batch"):
+            next(iterator)
+        # As after any error.
+        assert next(iterator, None) is None
+    loader.set_epoch(0)
+    batches = iter(loader)
+    assert len(list(batches)) == len(loader)
+    loader.close()
+    assert next(batches, None) is None

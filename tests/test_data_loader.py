@@ -184,7 +184,8 @@ def test_an_iteration_without_a_batch_loses_nothing(root: zarrow.Group) -> None:
         batches = iter(resumed)
     assert resumed.state_dict()["step"] == 5
     resumed.close()
-    assert next(batches, None) is None
+    with pytest.raises(RuntimeError, match="was ended before its last batch"):
+        next(batches)
     assert numbers_of(resumed) == second[5:]
     state = resumed.state_dict()
     assert (state["epoch"], state["step"]) == (2, 0)
@@ -483,12 +484,15 @@ def test_iterations_end_in_every_way(root: zarrow.Group) -> None:
     del dropped
     closed = iter(loader)
     loader.close()
-    assert next(closed, "ended") == "ended"
+    with pytest.raises(RuntimeError, match="was ended before its last batch"):
+        next(closed)
     with loader:
         next(iter(loader))
     replaced = iter(loader)
     again = iter(loader)
-    assert next(replaced, "ended") == "ended" and len(next(again)["x"]) == 2
+    with pytest.raises(RuntimeError, match="a newer iteration of the same loader"):
+        next(replaced)
+    assert len(next(again)["x"]) == 2
     iter(data.Loader(plan(root, 2), transform=lambda batch: batch))
 
 

@@ -333,52 +333,21 @@ def test_blocks_of_windows_begin_with_chunks(chunk: int, step: int, offset: int)
         assert len(set(blocks[starts // chunk == cell])) == 1
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_random_crops_are_inside_and_follow_chunks(seed: int) -> None:
-    rng = random.Random(seed)
-    shape = tuple(rng.randint(8, 40) for _ in range(rng.randint(1, 3)))
-    chunks = tuple(rng.randint(3, extent) for extent in shape)
-    crop = tuple(rng.randint(1, extent // 2) for extent in shape)
-    within = tuple(slice(0, rng.randint(extent // 2, extent)) for extent in shape)
-    source = data.Crops(array(shape, chunks), crop, 200, within=within)
-    corners = source._at(np.arange(200), (seed, 0))
-    last = [part.stop - extent for part, extent in zip(within, crop, strict=True)]
-    assert (corners >= 0).all() and (corners <= last).all()
-    cells = [tuple(cell) for cell in (corners // np.array(chunks)).tolist()]
-    assert cells == sorted(cells)
-    assert np.array_equal(source._at(np.array([7, 3]), (seed, 0)), corners[[7, 3]])
-    assert max(last) < 3 or not np.array_equal(source._at(np.arange(200), (seed, 1)), corners)
-
-
-def test_random_crops_are_uniform() -> None:
-    source = data.Crops(array((13, 9), (5, 4)), (3, 2), 8800)
-    corners = source._at(np.arange(8800), (0, 0))
-    counts = np.zeros((11, 8))
-    np.add.at(counts, tuple(corners.T), 1)
-    # 100 on average; the largest chi-squared of 87 degrees of freedom in 10,000 draws is 145.
-    assert ((counts - 100) ** 2 / 100).sum() < 145
-
-
-def test_given_corners_keep_their_numbers() -> None:
-    volume = array((20, 20), (5, 5))
-    corners = np.random.default_rng(0).integers(0, 17, (50, 2))
-    plan = data.Plan(
-        {"a": data.Crops(volume, (4, 3), corners=corners), "b": data.Crops(volume, (1, 1), corners=corners)},
-        5,
-    )
-    assert sorted(plan.numbers().tolist()) == list(range(50))
-    places = np.arange(50)
-    a, b = np.empty((50, 4, 3), "i4"), np.empty((50, 1, 1), "i4")
-    plan.sources["a"]._read(places, a, (0, 0))
-    plan.sources["b"]._read(places, b, (0, 0))
-    at = corners[plan.numbers_at(places)]
-    assert b[:, 0, 0].tolist() == a[:, 0, 0].tolist() == (at[:, 0] * 20 + at[:, 1]).tolist()
-    odd = plan.where(np.arange(50) % 2 == 1)
-    assert sorted(odd.numbers().tolist()) == list(range(1, 50, 2))
-    with pytest.raises(ValueError, match="crop 1 at"):
-        data.Crops(volume, (4, 3), corners=[(0, 0), (17, 0)])
-    with pytest.raises(ValueError, match="same shape, count"):
-        data.Plan({"a": data.Crops(volume, (4, 3), 5), "b": data.Crops(volume, (4, 3), 6)})
+@pytest.mark.parametrize("split", ["split_at", "split_by"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.ma.MaskedArray(np.arange(6), np.arange(6) == 2),
+        np.array([0, 1, np.nan, 3, 4, 5]),
+        np.array(["2026", "NaT", "2027", "2027", "2028", "2029"], "M8[Y]"),
+    ],
+    ids=["masked", "NaN", "NaT"],
+)
+def test_a_split_needs_all_values(split: str, values: Any) -> None:
+    plan = data.Plan(array((6,), (2,)), 2)
+    bounds = (values[4],) if split == "split_at" else (0.5, 0.5)
+    with pytest.raises(ValueError, match=r"1 (values|labels) are missing or NaN"):
+        getattr(plan, split)(values, *bounds)
 
 
 def test_splits_share_no_element_and_are_never_empty() -> None:
@@ -454,27 +423,6 @@ def test_a_split_of_many_windows_takes_little_memory() -> None:
     finally:
         tracemalloc.stop()
     assert sum(map(len, parts)) == len(plan) - 3
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_parts_of_crops_at_corners_share_no_element(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    shape, crop = (40, 30), (5, 7)
-    image = array(shape, (8, 8))
-    corners = random.integers(0, np.array(shape) - crop + 1, (60, 2))
-    near = np.minimum(corners, np.array(shape) - (6, 6))
-    one: Any = data.Crops(image, crop, corners=corners)
-    two: Any = {"a": data.Crops(image, (2, 2), corners=corners), "b": data.Crops(image, (6, 6), corners=near)}
-    for sources in (one, two):
-        plan = data.Plan(sources, 8)
-        for parts in (plan.split(0.4, 0.6), plan.split_at(corners[:, 0], 12, 25)):
-            found = [elements_of(part) for part in parts]
-            for first, second in itertools.combinations(found, 2):
-                assert not first & second
-        # With a gap, no others are left out.
-        assert sum(map(len, plan.split(0.5, 0.5, gap=0))) == 60
-    apart = np.stack(np.meshgrid(np.arange(0, 36, 5), np.arange(0, 24, 7), indexing="ij"), -1).reshape(-1, 2)
-    assert sum(map(len, data.Plan(data.Crops(image, crop, corners=apart), 8).split(0.5, 0.5))) == len(apart)
 
 
 def test_arguments_are_refused_in_our_words() -> None:

@@ -96,6 +96,37 @@ def test_several_arrays_grow_together() -> None:
     assert at[...].tolist() == [number / 2 for number in range(333)]
 
 
+def test_arrays_of_different_lengths_are_refused() -> None:
+    """As a killed writer leaves them: a frame would have another index in each."""
+    store = zarrow.MemoryStore()
+    group = zarrow.create_group(store)
+    image = zarrow.ome.create(store, "image", shape=(5, 8, 8), axes="zyx", dtype="u2", levels=2)
+    at = group.create_array("at", shape=(3,), chunks=(100,), dtype="f8")
+    with pytest.raises(zarrow.ShapeError, match="5 in 'image', 3 in 'at'") as raised:
+        Writer({"image": image, "at": at})
+    for level, shape in zip(image.multiscales, [(3, 8, 8), (2, 4, 4)], strict=True):
+        assert f"{level.array.path!r} by .resize({shape})" in str(raised.value)
+        level.array.resize(shape)
+    with Writer({"image": image, "at": at}) as writer:
+        writer.append({"image": np.ones((8, 8), "u2"), "at": 0.5})
+    assert (image.multiscales[0].array.shape, at.shape) == ((4, 8, 8), (4,))
+
+
+def test_two_writers_of_the_same_arrays_do_not_mix_their_frames() -> None:
+    group = zarrow.create_group(zarrow.MemoryStore())
+    for name in "ab":
+        group.create_array(name, shape=(0,), chunks=(2,), dtype="i4")
+    one, other = (Writer({name: group.get_array(name) for name in "ab"}, interval=0) for _ in range(2))
+    one.append({"a": [1, 2], "b": [1, 2]})
+    one.flush()
+    other.append({"a": [3, 4], "b": [3, 4]})
+    with pytest.raises(zarrow.StaleHandleError, match="have one writer at a time"):
+        other.flush()
+    with pytest.raises(zarrow.StaleHandleError):
+        other.close()
+    one.close()
+
+
 def test_frames_that_do_not_fit_are_refused_before_any_is_taken(tmp_path: Path) -> None:
     array = created(tmp_path / "a.zarr")
     with Writer(array) as writer:
@@ -359,6 +390,7 @@ def test_writers_and_readers_take_paths(tmp_path: Path) -> None:
         writer.append(np.arange(12).reshape(4, 3))
     with Writer(tmp_path / "a.zarr", axis=np.int64(0)) as writer:
         assert writer.accepted == 0
+    zarrow.open_array(tmp_path / "b.zarr", mode="r+").resize(4)
     with Writer({"a": str(tmp_path / "a.zarr"), "b": tmp_path / "b.zarr"}) as writer:
         writer.append({"a": np.zeros((2, 3), int), "b": np.array([1, 2], "M8[s]")})
     found = list(follow(tmp_path / "a.zarr", start=0, idle=0))
@@ -366,7 +398,7 @@ def test_writers_and_readers_take_paths(tmp_path: Path) -> None:
         *np.arange(12).reshape(4, 3).tolist(),
         *[[0, 0, 0]] * 2,
     ]
-    assert zarrow.open(tmp_path / "b.zarr")[...].numpy().astype(int).tolist() == [1, 2]
+    assert zarrow.open(tmp_path / "b.zarr")[4:].numpy().astype(int).tolist() == [1, 2]
 
 
 def test_more_frames_than_the_memory_holds_are_refused_with_advice(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import signal
 import subprocess
 import sys
 import threading
 import traceback
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -386,3 +388,31 @@ next(parts)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert said.rstrip().endswith(b"KeyboardInterrupt")
+
+
+def test_a_writer_that_failed_is_freed(tmp_path: Path) -> None:
+    """Its error refers to the calls that raised it, and these to the writer."""
+
+    class Local:
+        pass
+
+    def session(way: str) -> weakref.ref[Local]:
+        local = Local()
+        array = created(zarrow.MemoryStore())
+        writer = Writer(array)
+        writer.append(frames(0, 3))
+        zarrow.open_group(array.__reduce__()[1][0], mode="w")
+        with contextlib.suppress(zarrow.ZarrowError):
+            if way == "with":
+                with writer:
+                    writer.append(frames(3, 4))
+            else:
+                getattr(writer, way)()
+            pytest.fail("the store did not fail")
+        return weakref.ref(local)
+
+    for way in ("with", "flush", "close"):
+        kept = session(way)
+        threads_end()
+        gc.collect()
+        assert kept() is None, way

@@ -86,7 +86,8 @@ def _checked(given: npt.NDArray[Any], nbytes: int) -> Memory:
     ValueError
         It is read-only, too small, or no memory.
     """
-    if given.dtype.hasobject or given.nbytes < nbytes or not given.flags.writeable:
+    # NumPy copies `bytes` into an array without axes.
+    if given.dtype.hasobject or given.ndim == 0 or given.nbytes < nbytes or not given.flags.writeable:
         raise ValueError(
             f"allocate({nbytes}) must return as many writable bytes, found {given.dtype} {given.shape}"
             f"{'' if given.flags.writeable else ', read-only'}"

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from zarrow._zarrow import Array, Group
 from zarrow.data.crops import Crops
 from zarrow.data.nodes import SOLE, members_of, source_of
+from zarrow.data.rows import Rows
 from zarrow.data.sources import Location, Source, opened
 from zarrow.errors import NotFoundError
 from zarrow.hints.close_names import close_name
@@ -83,7 +84,7 @@ def _member(sources: Group | Mapping[str, Node], field: str) -> Node:
 
 
 def _checked(named: Mapping[str, Node]) -> dict[str, Source]:
-    """Return a source for each node. Crops of several arrays have the same corners."""
+    """Return a source for each node. Crops have the same corners, and other arrays a row for each crop."""
     if not named:
         raise ValueError("a plan needs at least one array")
     found = {
@@ -91,8 +92,20 @@ def _checked(named: Mapping[str, Node]) -> dict[str, Source]:
     }
     crops = [source for source in found.values() if isinstance(source, Crops)]
     if crops:
-        if len(crops) < len(found):
-            raise ValueError("crops can be combined with crops only")
         first = max(crops, key=lambda source: source.sample_nbytes)
-        return {name: source._aligned(first) for name, source in found.items() if isinstance(source, Crops)}
+        return {name: _beside_crops(name, source, first) for name, source in found.items()}
     return found
+
+
+def _beside_crops(name: str, source: Source, crops: Crops) -> Source:
+    """Return a source with the places of crops."""
+    if isinstance(source, Crops):
+        return source._aligned(crops)
+    if not isinstance(source, Rows) or crops.is_random:
+        raise ValueError(
+            f"{name!r} is not of crops: crops are combined with crops, and at given corners with an array "
+            "that has a row for each"
+        )
+    if source.count != crops.count:
+        raise ValueError(f"{name!r} has {source.count} rows, but there are {crops.count} corners of crops")
+    return source._with_order(crops._order)

@@ -168,7 +168,10 @@ class Loader:
         return self._whole.steps
 
     def __iter__(self) -> Iterator[Any]:
-        """Begin the next epoch, or go on after `load_state_dict`. An earlier iterator is closed."""
+        """Begin the next epoch, or go on after `load_state_dict`.
+
+        An earlier iterator is closed: its next batch is a RuntimeError.
+        """
         self._begin()
         iterator = _Iterator(self)
         self._running, self._threads = weakref.ref(iterator._prefetch), iterator._prefetch.threads
@@ -196,6 +199,7 @@ class Loader:
     def close(self) -> None:
         """End the threads of the latest iteration, and wait until they have ended.
 
+        If the iteration had more batches, its next one is a RuntimeError.
         A transform that does not return is left behind after a second, with the memory of its batch.
         """
         prefetch = None if self._running is None else self._running()
@@ -273,7 +277,8 @@ class Loader:
         first = min(states, key=lambda state: operator.index(state["epoch"]))
         if any((each["version"], each["plan"]) != (_VERSION, self.plan.fingerprint) for each in states):
             raise ValueError(
-                "the state is of another plan: samples, order, window_nbytes, seed and chunks must be equal"
+                "the state is of another plan: fields, samples, order, window_nbytes, seed and chunks must "
+                "be equal"
             )
         epoch, world, batch_size = (operator.index(first[name]) for name in ("epoch", "world", "batch_size"))
         # A rank that had all its batches has the state of the next epoch's beginning.
@@ -356,6 +361,8 @@ class _Iterator:
         self._prefetch = Prefetch(
             plan, loader._epoch, ranges, sizes, loader._options, loader._stats, loader._current
         )
+        # Whether it has ended by itself: after the last batch, or by an error.
+        self._is_over = False
         self._finalizer = weakref.finalize(self, self._prefetch.stop)
         self._finalizer.atexit = False
 
@@ -372,6 +379,7 @@ class _Iterator:
         try:
             return self._next()
         except BaseException as error:
+            self._is_over = True
             self._prefetch.close(error)
             self._finalizer.detach()
             raise
@@ -380,8 +388,13 @@ class _Iterator:
         called = time.perf_counter()
         ready = self._prefetch.take()
         if ready is None:
+            if self._prefetch._stopped and not self._is_over:
+                raise RuntimeError(
+                    "this iteration was ended before its last batch: by close(), set_epoch(), "
+                    "load_state_dict(), or by a newer iteration of the same loader"
+                )
             # An epoch has ended, also for a worker process without a turn in it.
-            if self._is_current() and not self._prefetch._stopped:
+            if self._is_current() and not self._is_over:
                 self._loader._begun = True
             raise StopIteration
         if ready.error is not None:

@@ -40,7 +40,8 @@ class NullableRows(Rows):
         return _masked(values, np.ones(values.shape, bool))
 
     def _read(self, places: Numbers, out: Out, draw: Draw) -> Any:
-        decoded = read_many([(self.array, places), (self._mask, places)])
+        rows = self._at(places)
+        decoded = read_many([(self.array, rows), (self._mask, rows)])
         return _masked(decoded[0].numpy(), decoded[1].numpy())
 
 

@@ -126,8 +126,10 @@ class Plan:
         self.batch_size, self.order, self.last, self.seed = batch_size, order, last, seed
         self._count = _common_count(self.sources, has_names=not self._is_tuple)
         self._subset = Subset.whole(self._count)
-        # Places follow the source with most bytes; blocks are those of its chunks.
-        main = max(self.sources.values(), key=lambda source: source.sample_nbytes)
+        # Places follow crops, else the largest source. Blocks are those of its chunks.
+        main = max(
+            self.sources.values(), key=lambda source: (isinstance(source, Crops), source.sample_nbytes)
+        )
         self._numbers = main._numbers
         size, phase = main._blocks()
         self._size = min(size, _MOST_OF_BLOCK)
@@ -361,7 +363,7 @@ class Plan:
         Raises
         ------
         ValueError
-            A part has no samples, or there is not one value for each sample.
+            A part has no samples, there is not one value for each sample, or a value is missing or NaN.
 
         Examples
         --------
@@ -373,7 +375,7 @@ class Plan:
         >>> [len(part) for part in plan.split_at(days, np.datetime64("2026-02-01"))]
         [31, 17]
         """
-        coordinates = np.asarray(values)
+        coordinates = _none_missing(values, "values")
         self._check_length(coordinates, "value")
         if not bounds or any(not low < high for low, high in itertools.pairwise(bounds)):
             raise ValueError(f"bounds must increase, found {bounds}")
@@ -399,9 +401,9 @@ class Plan:
         Raises
         ------
         ValueError
-            A part has no samples, because there are too few groups.
+            A part has no samples, because there are too few groups; or a label is missing or NaN.
         """
-        groups = np.asarray(labels)
+        groups = _none_missing(labels, "labels")
         self._check_length(groups, "label")
         if groups.dtype.kind == "O" and len({type(label) for label in groups}) > 1:
             raise TypeError("labels are numbers or strings of one type, and none is missing")
@@ -520,6 +522,18 @@ class Plan:
                 raise ValueError(
                     f"{what}: random crops overlap; make a plan for each region, by Crops(within=...)"
                 )
+
+
+def _none_missing(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
+    """Return values, or raise a ValueError if some are missing: such a sample belongs to no part."""
+    found = np.asarray(values)
+    missing = np.ma.getmaskarray(values) | ((found != found) if found.dtype.kind in "fcmM" else False)
+    if missing.any():
+        count = np.count_nonzero(missing)
+        raise ValueError(
+            f"{count} {what} are missing or NaN, and belong to no part: replace them by another value"
+        )
+    return found
 
 
 def _check_fractions(fractions: tuple[float, ...]) -> None:

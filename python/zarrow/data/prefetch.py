@@ -48,7 +48,7 @@ from zarrow.data.rank_schedule import Ranges
 from zarrow.data.sources import Out, Source
 from zarrow.data.stats import Stats
 from zarrow.data.trace import Trace
-from zarrow.errors import CodecError
+from zarrow.errors import CodecError, LimitError
 
 OnBad: TypeAlias = Literal["raise", "skip", "fill"]
 # Arrays of NumPy, masked arrays, and sparse matrices of SciPy.
@@ -172,7 +172,7 @@ class Prefetch:
         self._condition = threading.Condition()
         self._cancellation = _Cancellation()
         self._stopped = False
-        self._damages: list[CodecError] = []
+        self._damages: list[CodecError | LimitError] = []
         # Held by the thread that begins a read.
         self._beginning = threading.Lock()
         self._begun = self._ended = self._unfinished_reads = 0
@@ -426,13 +426,17 @@ class Prefetch:
             out[...] = filled
         return [filled]
 
-    def _read_or_damage(self, source: Source, places: Numbers, out: Out) -> tuple[Any, CodecError | None]:
+    def _read_or_damage(
+        self, source: Source, places: Numbers, out: Out
+    ) -> tuple[Any, CodecError | LimitError | None]:
         """Read samples, or return the error of a damaged chunk, without the frames that share the memory."""
         draw = (self._plan.seed, self._epoch)
         try:
             return self._cancellation.run(lambda: source._read(places, out, draw)), None
-        except CodecError as error:
-            if self._options.on_bad == "raise":
+        except (CodecError, LimitError) as error:
+            # A damaged size may exceed a limit before a checksum is compared.
+            is_damage = isinstance(error, CodecError) or error.codec is not None
+            if self._options.on_bad == "raise" or not is_damage:
                 raise
             return None, error.with_traceback(None)
 

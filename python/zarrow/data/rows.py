@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import Any, Self
 
 import numpy as np
 
@@ -39,18 +40,32 @@ class Rows(Source):
         self.axis = checked_axis(array, axis)
         self.count = array.shape[self.axis]
         self.sample_shape = array.shape[: self.axis] + array.shape[self.axis + 1 :]
+        self._order: Numbers | None = None
 
     def _definition(self) -> tuple[object, ...]:
         return "rows", self.axis
+
+    def _with_order(self, order: Numbers | None) -> Self:
+        """Return the same samples with the places of another source: `order` has the row at each place."""
+        made = copy.copy(self)
+        made._order = order
+        return made
+
+    @property
+    def _numbers(self) -> Numbers | None:
+        return self._order
+
+    def _at(self, places: Numbers) -> Numbers:
+        return places if self._order is None else self._order[places]
 
     def _blocks(self) -> tuple[int, int]:
         return self._chunks()[self.axis], 0
 
     def _read(self, places: Numbers, out: Out, draw: Draw) -> Any:
-        selection = (*(slice(None),) * self.axis, places)
+        selection = (*(slice(None),) * self.axis, self._at(places))
         if out is not None:
             return self.array.read(selection, out=np.moveaxis(out, 0, self.axis))
         return np.moveaxis(numpy_form(self.array.read(selection)), self.axis, 0)
 
     def _touched(self, places: Numbers, draw: Draw, size_of: SizeOf) -> list[int]:
-        return self._touched_along(self.axis, places, size_of)
+        return self._touched_along(self.axis, self._at(places), size_of)

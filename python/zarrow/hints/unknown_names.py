@@ -9,7 +9,7 @@
 4. For a name close to an existing one, the message suggests that one.
 5. Names that begin with an underscore belong to protocols: they are not looked up.
 
-The hints of each kind of object stand in a module of its own, which is imported with the first unknown name.
+Each kind of object has a module of hints, which is imported with the first unknown name.
 """
 
 from __future__ import annotations

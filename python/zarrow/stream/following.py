@@ -7,6 +7,7 @@ the others when it has changed.
 from __future__ import annotations
 
 import math
+import operator
 import threading
 import time
 from collections.abc import Iterator
@@ -82,6 +83,11 @@ def follow(
     array.refresh()
     source = _Source(array, checked_axis(array, axis), memory_nbytes)
     length = source.length
+    if start is not None:
+        try:
+            start = operator.index(start)
+        except TypeError:
+            raise TypeError(f"start is the number of an element, such as 0, found {start!r}") from None
     if start is not None and not 0 <= start <= length:
         raise ValueError(
             f"start is {start}, expected a number from 0 to {length}, the length of array {array.path!r} "

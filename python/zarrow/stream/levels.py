@@ -51,6 +51,11 @@ class ImageRing(Ring):
         """The arrays that grow."""
         return [self.array, *(level.array for level in self._levels)]
 
+    def shapes(self, frames: int) -> list[tuple[Array, tuple[int, ...]]]:
+        """Return each array that grows, and its shape with this number of frames of the first level."""
+        levels = [shape for level in self._levels for shape in level.shapes(frames)]
+        return super().shapes(frames) + levels
+
     def nbytes(self, frames: int) -> int:
         """Return the size of the memory for at most this number of frames, and of the levels' memory."""
         return super().nbytes(frames) + sum(level.nbytes(frames) for level in self._levels)
@@ -109,6 +114,10 @@ class _Level(Ring):
         self._held = 0
         self._is_incomplete = False
         self._check_shape()
+
+    def shapes(self, frames: int) -> list[tuple[Array, tuple[int, ...]]]:
+        """Return the array, and its shape with this number of frames of the first level."""
+        return super().shapes(-(-frames // self._share))
 
     def nbytes(self, frames: int) -> int:
         """Return the memory that this number of frames of the first level takes here, with a window."""

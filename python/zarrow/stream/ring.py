@@ -19,7 +19,7 @@ import operator
 import os
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,8 @@ class Ring:
         self.stored = 0
         # Where the first frame is, and how many places are in use. They change together.
         self._places_used = (0, 1)
-        self._most_places = 0
+        # How many places there are in all.
+        self.most_places = 0
         # Held while places are added, and while frames become stored.
         self.moving = threading.Lock()
         if array.write_unit is None:
@@ -89,6 +90,11 @@ class Ring:
         """The arrays that grow."""
         return [self.array]
 
+    def shapes(self, frames: int) -> list[tuple[Array, tuple[int, ...]]]:
+        """Return each array that grows, and its shape with this number of frames."""
+        array, axis = self.array, self.axis
+        return [(array, (*array.shape[:axis], frames, *array.shape[axis + 1 :]))]
+
     @property
     def length(self) -> int:
         """The number of elements along the axis after the last append."""
@@ -112,10 +118,10 @@ class Ring:
             doublings += 1
         used = (places >> doublings) // self.unit * self.unit
         self._places_used = (self._before % self.unit, used)
-        self._most_places = used << doublings
+        self.most_places = used << doublings
         shape = list(self.frame_shape)
-        shape.insert(self.axis, self._most_places)
-        memory: Any = _RecycledMemory(self._most_places * self.frame_nbytes)
+        shape.insert(self.axis, self.most_places)
+        memory: Any = _RecycledMemory(self.most_places * self.frame_nbytes)
         self._frames = np.ndarray(shape, self.array.dtype, memory)
 
     def free(self, accepted: int, wanted: int) -> int:
@@ -124,7 +130,7 @@ class Ring:
             while True:
                 (first, used), waiting = self._places_used, accepted - self.stored
                 is_late = (first + accepted) % used == 0 and 2 * waiting > used
-                if used == self._most_places or (wanted <= used - waiting and not is_late):
+                if used == self.most_places or (wanted <= used - waiting and not is_late):
                     return used - waiting
                 start = self._place(self.stored)
                 behind = max(0, start + waiting - used)
@@ -185,7 +191,7 @@ class Ring:
 
     def run(self, accepted: int, *, everything: bool) -> int:
         """Return the number of frames in the next run, if this many were accepted (step 3)."""
-        most = min(self._most_places // 2, self._most_frames) // self.unit * self.unit
+        most = min(self.most_places // 2, self._most_frames) // self.unit * self.unit
         place = self._place(self.stored)
         # Up to the edge of a write unit of this memory.
         to_end = min(self.capacity - place, max(self.unit, most) - place % self.unit)
@@ -221,7 +227,7 @@ class Ring:
         if self._before != self._at_begin:
             raise StaleHandleError(
                 f"another writer changed the length of array {self.array.path!r} in {self.array.store}: an "
-                "image has one writer at a time",
+                "image, or several arrays together, have one writer at a time",
                 node=self.array,
             )
 
@@ -274,6 +280,32 @@ def check_distinct(arrays: Iterable[tuple[str, Array]]) -> None:
             raise ValueError(
                 f"{first!r} and {name!r} are the same array {array.path!r} in {array.store}: pass it once"
             )
+
+
+def check_equal_lengths(rings: Mapping[str, Ring]) -> None:
+    """Refuse arrays of different lengths: a frame would have another index in each.
+
+    Raises
+    ------
+    ShapeError
+        The arrays differ in length, for example because a writer of them was killed.
+    """
+    lengths = {name: ring.length for name, ring in rings.items()}
+    least = min(lengths.values())
+    if max(lengths.values()) == least:
+        return
+    longer = {name: ring for name, ring in rings.items() if ring.length > least}
+    found = ", ".join(f"{length} in {name!r}" for name, length in lengths.items())
+    calls = ", ".join(
+        f"{(array.path or name)!r} by .resize({shape})"
+        for name, ring in longer.items()
+        for array, shape in ring.shapes(least)
+    )
+    raise ShapeError(
+        f"the arrays have different numbers of frames: {found}. A killed writer leaves this, and all have "
+        f"the frames of its last flush: drop the others, of {calls}",
+        node=next(iter(longer.values())).array,
+    )
 
 
 def _is_copied(given: np.dtype[Any], own: np.dtype[Any]) -> bool:

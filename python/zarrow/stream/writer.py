@@ -5,7 +5,8 @@
 2. The thread stores as soon as there is enough to occupy these threads, and otherwise at intervals, so that
    metadata are not written for each frame.
 3. An array grows after its chunks are stored (`growth.py`), so that readers see whole appends, even after a
-   kill. The arrays of a mapping grow in its order. The thread computes lower levels of images (`levels.py`).
+   kill. The arrays of a mapping grow in its order, so that a frame has one index in all: a writer begins with
+   equal lengths, and ends if another one appends. The thread computes lower levels of images (`levels.py`).
 4. After an error of the store nothing more is stored, since an append that failed may have been stored in
    part. Each further call raises the error.
 5. The thread knows the state and not the Writer, which therefore can be collected. The garbage collector may
@@ -31,7 +32,7 @@ from zarrow.api.array_options import Store
 from zarrow.errors import LimitError, OutOfMemoryError
 from zarrow.ome.downscaling import Method
 from zarrow.stream.levels import ImageRing
-from zarrow.stream.ring import Ring, check_distinct
+from zarrow.stream.ring import Ring, check_distinct, check_equal_lengths
 
 
 class FullError(LimitError):
@@ -73,8 +74,8 @@ class Writer:
     RuntimeError
         The system starts no thread.
     DataTypeError, UnsupportedError, ShapeError
-        An array has text or elements that may be missing, chunks of different shapes, or no such axis; or the
-        levels of an image do not fit each other.
+        An array has text or elements that may be missing, chunks of different shapes, or no such axis; the
+        levels of an image do not fit each other; or several arrays differ in length.
     NodeTypeError, MetadataError
         A group is no image, or its metadata are malformed.
     OutOfMemoryError, MemoryError
@@ -123,6 +124,7 @@ class Writer:
             for name, node in named.items()
         }
         check_distinct((name, array) for name, ring in rings.items() for array in ring.arrays)
+        check_equal_lengths(rings)
         _allocate(list(rings.values()), memory_nbytes)
         self._rings = rings
         self._on_full = on_full
@@ -130,7 +132,9 @@ class Writer:
         self._producer = threading.Lock()
         self._dropped = 0
         self._state.start()
-        self._collected = weakref.finalize(self, _collect, self._state)
+        # The thread, or `_open`, keeps the state while frames wait. The error of a thread refers to the calls
+        # that raised it, and these to this Writer: a finalizer that kept the state would keep the Writer.
+        self._collected = weakref.finalize(self, _collect, weakref.ref(self._state))
         # At exit, `_close_all` waits.
         self._collected.atexit = False
 
@@ -193,7 +197,7 @@ class Writer:
                         self._dropped += count
                         return
                     waiting = state.accepted - state.stored
-                    advice = "wait by flush()" if waiting else "append fewer at once"
+                    advice = "wait by flush()" if state.fits(count) else "append fewer at once"
                     raise FullError(
                         f"{count} frames do not fit into the memory of the writer, where {waiting} frames "
                         f"wait: {advice}, or pass a larger memory_nbytes"
@@ -293,8 +297,9 @@ def _close_all() -> None:
         _warn()
 
 
-def _collect(state: _State) -> None:
-    if state.abandon():
+def _collect(reference: weakref.ref[_State]) -> None:
+    state = reference()
+    if state is not None and state.abandon():
         _warn()
 
 
@@ -360,6 +365,10 @@ class _State:
             self.check()
             return min(count, free()) if wait or count <= free() else 0
 
+    def fits(self, count: int) -> bool:
+        """Return whether there is room for this many frames once all others are stored."""
+        return all(count <= ring.most_places for ring in self._rings)
+
     def accept(self, count: int) -> None:
         """Hand frames that were copied to the thread."""
         with self._changed:
@@ -415,9 +424,10 @@ class _State:
         return self.stored
 
     def _raise_error(self) -> None:
-        """Raise the error of the thread, if there is one."""
+        """Raise the error of the thread, if there is one. Nothing is left to be stored then."""
         if self._error is not None:
             self._is_raised = True
+            _open.discard(self)
             # Each `raise` adds to the traceback, which would keep the frames of each call.
             raise self._error.with_traceback(self._traceback)
 
@@ -468,6 +478,8 @@ class _State:
                 with self._changed, ring.moving:
                     ring.stored = stored
                     self._changed.notify_all()
+                if len(self._rings) > 1:
+                    ring.check_alone()
         if self._flushed < wanted <= self.stored:
             for ring in self._rings:
                 ring.flush()

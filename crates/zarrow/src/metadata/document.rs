@@ -27,7 +27,7 @@ impl ArrayMetadata {
     pub(crate) fn documents_with(&self, names: &dyn CodecNames) -> Result<Vec<Document>, MetadataError> {
         match self.zarr_format {
             ZarrFormat::V3 if !structure::is_v3(&self.data_type) => Err(MetadataError::unsupported(format!(
-                "{} in Zarr version 3, whose structures have neither padding nor fields with a shape,",
+                "{} in Zarr version 3, with padding or with fields that have a shape,",
                 self.data_type
             ))),
             ZarrFormat::V3 => Ok(vec![(ZARR_JSON, v3_text(write_v3::array(self)?, &self.attributes)?)]),
