@@ -409,7 +409,7 @@ def test_a_codec_that_waits_for_its_caller_is_an_error_soon(tmp_path):
 
 
 AWAITING = """
-    import asyncio, threading, sys
+    import asyncio, threading, time
     import numpy as np, zarrow
 
     zarrow.set_num_threads(2)
@@ -417,29 +417,31 @@ AWAITING = """
     other = zarrow.create_array(zarrow.MemoryStore(), data=np.ones(4 * nbytes, "u1"), chunks=nbytes)
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
-    second_writer = threading.Event()
+    others_begin = threading.Event()
 
     def awaiting(data):
-        second_writer.wait()
-        asyncio.run_coroutine_threadsafe(other.read_async(), loop).result()
+        if others_begin.is_set():
+            time.sleep(0.05)
+            asyncio.run_coroutine_threadsafe(other.read_async(), loop).result()
         return data
 
-    zarrow.codecs.register("awaiting", encode=awaiting, decode=bytes)
+    zarrow.codecs.register("awaiting", encode=awaiting, decode=awaiting)
     store = zarrow.MemoryStore()
     array = zarrow.create_array(store, shape=2 * nbytes, dtype="u1", chunks=nbytes, compressors="awaiting")
 
+    array[...] = 9
+    others_begin.set()
+
     def write(value):
-        array[1:] = np.full(2 * nbytes - 1, value, "u1")
+        # Parts of both chunks, which are read, changed and written under their locks.
+        array[1:-1] = np.full(2 * nbytes - 2, value, "u1")
 
     writers = [threading.Thread(target=write, args=(value,)) for value in range(1, 5)]
     for writer in writers:
         writer.start()
-    # Time for all writers to begin, and to wait for the first one. Less of it would only make the test pass.
-    second_writer.wait(1)
-    second_writer.set()
     for writer in writers:
         writer.join()
-    print(np.unique(array[1:nbytes]).size, np.unique(array[nbytes:]).size)
+    print(np.unique(array[1:nbytes]).size, np.unique(array[nbytes:-1]).size)
 """
 
 
@@ -447,4 +449,5 @@ def test_threads_that_wait_for_a_lock_leave_one_for_what_its_holder_awaits(tmp_p
     """All threads of the pool wait for the locks of two chunks, and the holders await a read of the pool."""
     command = [sys.executable, "-c", textwrap.dedent(AWAITING)]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert finished.stdout.split() == ["1", "1"], finished
+    # A writer that waits too long ends with an error.
+    assert (finished.stdout.split(), finished.stderr) == (["1", "1"], "")

@@ -90,7 +90,8 @@ class Loader:
         An array was made smaller, replaced or erased: noticed within about a second, and at the end of an
         epoch.
     NotFoundError
-        An array was erased, and a read has found a chunk missing.
+        An array was erased, and a read has found a chunk missing; or an array was opened by its own path, and
+        its folder was replaced.
     StoreError
         No file can be created in the folder of the cache.
 
