@@ -79,11 +79,12 @@ def _hint(owner: Any, name: str) -> str:
             return names_on_groups.of_group(owner, name)
         case Attributes():
             return names_on_groups.of_attributes(owner, name)
-        case _zarrow.ArrowStream():
-            return names_on_tables.of_stream(owner, name)
         case Table():
             return names_on_tables.of_rows(owner, name)
-        case _:
+        case _zarrow.MemoryStore():
             from zarrow.hints.familiar_names import MEMORY
 
             return to_type(MEMORY[name]) if name in MEMORY else ""
+        case _:
+            # A stream, or filtered rows, which have its names.
+            return names_on_tables.of_stream(owner, name)
