@@ -64,7 +64,7 @@ def follow(
     ValueError
         `start` is not between 0 and the length of the array, or an option is not a number of this kind.
     NotFoundError, StoreError, CodecError
-        The array was erased, or cannot be read; or it was opened by its own path, and its folder was replaced.
+        The array was erased, or cannot be read; or it was opened by its own path, and its folder replaced.
 
     Examples
     --------
