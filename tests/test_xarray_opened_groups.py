@@ -104,3 +104,26 @@ def test_a_replaced_group_keeps_its_version(path: Path) -> None:
     found = zarrow.open(path)
     assert sorted(found) == ["model", "rain", "time"] and sorted(found["model"]) == ["wind"]
     assert found["model/wind"].zarr_format == root.zarr_format
+
+
+@pytest.mark.parametrize("consolidated", [True, False])
+def test_a_dataset_of_an_opened_group_is_that_of_its_path_after_writes(
+    tmp_path: Path, consolidated: bool
+) -> None:
+    """By zarrow into the group, and by another program into its path."""
+    group = zarrow.create_group(tmp_path / "x.zarr")
+    for number, write in enumerate(
+        (zarrow.xarray.to_zarr, lambda made, *_, **how: made.to_zarr(group.store, **how))
+    ):
+        made = xr.Dataset(
+            {"v": ("x", [1.0, number])}, {f"c{number}": ("y", [5, 6])}, {"title": f"written {number}"}
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            write(made, group, mode="a" if number else "w", consolidated=consolidated)
+        found = xr.open_dataset(group, engine="zarrow", consolidated=consolidated)
+        xr.testing.assert_identical(
+            found, xr.open_dataset(group.store, engine="zarr", consolidated=consolidated)
+        )
+        assert f"c{number}" in found.coords
+        assert dict(group.attrs)["title"] == f"written {number}"

@@ -348,3 +348,25 @@ def test_a_tree_opens_in_two_round_trips(server: tuple[str, Rounds], tmp_path: P
 def test_the_engine_class_can_be_passed(tmp_path: Path) -> None:
     path = write(cf(), tmp_path / "data.zarr")
     assert is_ours(xr.open_dataset(path, engine=ZarrowBackendEntrypoint))
+
+
+@pytest.mark.parametrize("chunks", [None, {}])
+def test_a_batch_has_other_byte_orders_joined_characters_and_elements_in_memory(
+    tmp_path: Path, chunks: Any
+) -> None:
+    made = xr.Dataset(
+        {
+            "big": ("x", np.array([1, 2], ">i4")),
+            "text": ("x", np.array(["a", "bc"], ">U2")),
+            "plain": ("x", [1.5, 2.5]),
+            "joined": (("x", "n"), np.array([[b"a", b"b"], [b"c", b""]], "S1")),
+        }
+    )
+    made.to_zarr(tmp_path / "x.zarr", zarr_format=2)
+    lazy = xr.open_dataset(tmp_path / "x.zarr", engine="zarrow", chunks=chunks)
+    lazy["plain"].load()
+    out = {"big": np.zeros(2, "i8"), "plain": np.zeros(2)}
+    loaded = zarrow.xarray.load(lazy, out=out)
+    xr.testing.assert_identical(loaded, xr.open_dataset(tmp_path / "x.zarr", engine="zarr").load())
+    assert (out["big"].tolist(), out["plain"].tolist()) == ([1, 2], [1.5, 2.5])
+    assert all(loaded[name].values is target for name, target in out.items())

@@ -111,12 +111,14 @@ def open_group(
 ) -> Group:
     """Open the group of a dataset, by the root's consolidated metadata if possible (step 1).
 
-    An opened group of zarrow is not opened again. A group or `StorePath` of zarr-python stands for its store
-    and path.
+    An opened group of zarrow is not opened again, but refreshed: its arrays are listed anew, and its
+    attributes name the coordinates. A group or `StorePath` of zarr-python stands for its store and path.
     """
     path = (group or "").strip("/")
     if isinstance(store, Array | Group):
-        return _expect_group(_expect_group(store)[path] if path else store)
+        above = _expect_group(store)
+        above.refresh()
+        return _expect_group(above[path] if path else above)
     if is_place_of_zarr(store):
         path = "/".join(filter(None, (store.path, path)))
         store = store.store

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from zarrow.api.progress import Progress
     from zarrow.api.typed import Decompress, Gpu
 
+# What wrappers of other byte orders and of joined characters inherit: it raises an error.
+_NO_COROUTINE: Any = vars(indexing.ExplicitlyIndexedNDArrayMixin).get("async_get_duck_array")
+
 Loaded = TypeVar("Loaded", xarray.Dataset, xarray.DataTree, xarray.DataArray)
 
 
@@ -59,6 +62,7 @@ def load(
         Names of the variables to load; in a tree, their paths such as `"model/rain"`. By default all.
     out
         Arrays to read into, by name, each with the shape of its variable; the object then holds these arrays.
+        Elements that are in memory already are copied.
         The engine decodes chunks into them if the array has the stored type and xarray decodes nothing. Other
         elements (scaled, masked, times, texts, points, another type) are decoded in new memory, then copied.
     device, stream, decompress
@@ -184,13 +188,18 @@ def _shares(elements: Any, target: np.ndarray[Any, Any]) -> bool:
 def _read(
     variables: Mapping[Any, xarray.Variable], targets: Mapping[str, np.ndarray[Any, Any]]
 ) -> dict[Any, Any]:
-    """Return the elements of variables that are not in memory (steps 1 to 5)."""
+    """Return the elements of variables that are not in memory (steps 1 to 5), or have a target."""
+    loaded: dict[Any, Any] = {}
     steps: dict[Any, Coroutine[Any, Any, Any]] = {}
     chunked: dict[Any, Any] = {}
     into: dict[Any, np.ndarray[Any, Any]] = {}
     others: list[Any] = []
     for name, variable in variables.items():
-        if isinstance(variable, xarray.IndexVariable) or variable._in_memory:
+        if isinstance(variable, xarray.IndexVariable):
+            continue
+        if variable._in_memory:
+            if name in targets:
+                loaded[name] = variable.values
             continue
         data: Any = variable._data
         source = _plain_read(data) if _is_chunked(data) else data
@@ -202,7 +211,7 @@ def _read(
             chunked[name] = data
         else:
             others.append(name)
-    values = _read_in_batches(steps, into)
+    values = loaded | _read_in_batches(steps, into)
     if chunked:
         manager = get_chunked_array_type(*chunked.values())
         values.update(zip(chunked, manager.compute(*chunked.values()), strict=True))
@@ -320,9 +329,11 @@ def _is_undecoded(source: Any) -> bool:
 
 
 def _is_ours(source: Any) -> bool:
-    """Whether the lazy array at the bottom of xarray's wrappers is of zarrow."""
+    """Whether a lazy array is of zarrow, below xarray's wrappers, and all of these have a coroutine."""
     while source is not None:
         if isinstance(source, ZarrowArray):
             return True
+        if getattr(type(source), "async_get_duck_array", _NO_COROUTINE) is _NO_COROUTINE:
+            return False
         source = getattr(source, "array", None)
     return False
