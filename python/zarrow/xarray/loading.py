@@ -329,7 +329,7 @@ def _is_undecoded(source: Any) -> bool:
 
 
 def _is_ours(source: Any) -> bool:
-    """Whether a lazy array is of zarrow, below xarray's wrappers, and all of these have a coroutine."""
+    """Whether a lazy array is of zarrow, and all wrappers of xarray around it have a coroutine."""
     while source is not None:
         if isinstance(source, ZarrowArray):
             return True
