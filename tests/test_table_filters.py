@@ -315,3 +315,40 @@ def test_an_anndata_names_its_tables(tmp_path: Path) -> None:
         with pytest.raises(zarrow.ShapeError, match=r'obs and var: type group\["obs"\]'):
             read()
     assert root["obs"].to_pandas(filters=[("n", ">", 1)]).index.tolist() == ["b", "c"]
+
+
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+@pytest.mark.parametrize("kind", ["M8", "m8"])
+def test_lists_of_times_are_compared_exactly(kind: str, unit: str) -> None:
+    """Values of the same and of another unit, as scalars of NumPy, pandas and Arrow; none is rounded."""
+    numbers = np.array([0, 1, 1000, 1001, 2000])
+    times = numbers.astype(f"{kind}[{unit}]")
+    group = zarrow.create_group(zarrow.MemoryStore())
+    group["t"], group["row"] = times, numbers
+    finer = np.array([1001], f"{kind}[ns]")
+    for wanted in (times[[3]], times[[1, 3]], finer, np.concatenate([finer, times[:1].astype(finer.dtype)])):
+        expected = numbers[np.isin(times.astype(finer.dtype), wanted.astype(finer.dtype))].tolist()
+        others = [number for number in numbers.tolist() if number not in expected]
+        made = pd.Timestamp if kind == "M8" else pd.Timedelta
+        for values in (list(wanted), wanted, pa.array(wanted), [made(each) for each in wanted]):
+            for comparison, rows in (("in", expected), ("not in", others)):
+                found = group.to_arrow(["row"], filters=[("t", comparison, values)])
+                assert found.arrow()["row"].to_pylist() == rows, (comparison, values)
+        if len(wanted) == 1:
+            found = group.to_arrow(["row"], filters=[("t", "==", made(wanted[0]))])
+            assert found.arrow()["row"].to_pylist() == expected
+
+
+def test_large_integers_without_a_sign_are_compared() -> None:
+    most = 2**64 - 1
+    group = zarrow.create_group(zarrow.MemoryStore())
+    group["u"] = np.array([1, 2, most], "u8")
+    for comparison, value, expected in (
+        ("==", most, [most]),
+        ("<", most, [1, 2]),
+        ("in", [most, 1, -1], [1, most]),
+        ("in", np.array([most], "u8"), [most]),
+        ("not in", [most], [1, 2]),
+    ):
+        found = group.to_arrow(filters=[("u", comparison, value)]).arrow()["u"].to_pylist()
+        assert found == expected, (comparison, value)

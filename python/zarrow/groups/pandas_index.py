@@ -2,7 +2,7 @@
 
 1. The attribute `pandas` is the JSON text that pyarrow writes into Parquet files, with the index alone.
    `Group.to_arrow` passes it on as metadata of the schema, so that pyarrow makes the index again.
-2. A `RangeIndex` without a name is not stored.
+2. A `RangeIndex` without a name is not stored: each part of a frame that is appended has another one.
 3. pyarrow calls unnamed levels `__index_level_0__`. Zarr reserves such names, so the underscores are dropped.
 4. If a column of the index is not among the columns that are read, the rows get a default index.
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from zarrow.errors import NotFoundError, StaleHandleError, ZarrowError
+from zarrow.errors import NotFoundError, StaleHandleError, StoreError, ZarrowError
 from zarrow.jobs.errors import UnfinishedError
 from zarrow.jobs.report import Report
 from zarrow.jobs.threads import run_in_threads
@@ -28,7 +28,8 @@ def complete(plan: Plan, threads: int, progress: Progress | None) -> list[Report
         try:
             reports = run_in_threads(plan, plan.job(0, 1), threads, progress=progress)
             plan.finish()
-        except (UnfinishedError, StaleHandleError, NotFoundError):
+        except (UnfinishedError, StaleHandleError, NotFoundError, StoreError):
+            # Another process has finished the plan, and has deleted the ledger.
             if user is None or not plan.is_finished:
                 raise
             reports = [Report(0, plan.unit_count, 0.0)]

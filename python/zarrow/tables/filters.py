@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -155,8 +156,7 @@ def _value(name: str, operator: str, value: Any, schema: pa.Schema) -> Any:
         kind = kind.value_type
     try:
         if operator in ("in", "not in"):
-            scalars = [_scalar(each, kind) for each in value]
-            found = pa.array([each.as_py() for each in scalars]) if scalars else pa.array([], kind)
+            found = _several([_scalar(each, kind) for each in value], kind)
         else:
             found = _scalar(value, kind)
         # Types that are not compared are refused here.
@@ -166,7 +166,29 @@ def _value(name: str, operator: str, value: Any, schema: pa.Schema) -> Any:
     return found
 
 
+def _several(scalars: list[pa.Scalar], kind: pa.DataType) -> pa.Array:
+    """Return the values of a list that a column of this type can have.
+
+    pyarrow compares a list in the column's type: it would round times of another unit.
+    """
+    if pa.types.is_temporal(kind):
+        arrays = []
+        for scalar in scalars:
+            # A time that would be rounded is in no row.
+            with contextlib.suppress(pa.ArrowInvalid):
+                arrays.append(pa.repeat(scalar, 1).cast(kind))
+        return pa.concat_arrays([pa.array([], kind), *arrays])
+    if pa.types.is_uint64(kind) and all(pa.types.is_integer(scalar.type) for scalar in scalars):
+        return pa.array([value for scalar in scalars if (value := scalar.as_py()) >= 0], kind)
+    return pa.array([scalar.as_py() for scalar in scalars]) if scalars else pa.array([], kind)
+
+
 def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
+    if type(value).__module__.partition(".")[0] == "pandas" and getattr(value, "tz", None) is None:
+        # pyarrow would round to microseconds.
+        value = getattr(value, "to_numpy", lambda: value)()
+    if isinstance(value, int) and value > np.iinfo(np.int64).max:
+        return pa.scalar(value, pa.uint64())
     if isinstance(value, np.datetime64 | np.timedelta64) and np.datetime_data(value)[0] not in (
         "s",
         "ms",
