@@ -339,6 +339,14 @@ def test_lists_of_times_are_compared_exactly(kind: str, unit: str) -> None:
             assert found.arrow()["row"].to_pylist() == expected
 
 
+@pytest.mark.parametrize("value", [5, 1.5, pd.Timestamp(5, tz="UTC"), np.timedelta64(5, "ns")])
+def test_lists_of_other_values_are_not_compared_with_times(value: Any) -> None:
+    group = zarrow.create_group(zarrow.MemoryStore())
+    group["t"] = np.array([5], "M8[ns]")
+    with pytest.raises(TypeError, match=r"column 't' of timestamp\[ns\] is not compared"):
+        group.to_arrow(filters=[("t", "in", [value])])
+
+
 def test_large_integers_without_a_sign_are_compared() -> None:
     most = 2**64 - 1
     group = zarrow.create_group(zarrow.MemoryStore())

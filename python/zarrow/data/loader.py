@@ -200,8 +200,8 @@ class Loader:
     def close(self) -> None:
         """End the threads of the latest iteration, and wait until they have ended.
 
-        If the iteration had more batches, its next one is a RuntimeError.
-        A transform that does not return is left behind after a second, with the memory of its batch.
+        If the iteration had more batches, its next one is a RuntimeError. A transform that does not return is
+        left behind after a second, with the memory of its batch.
         """
         prefetch = None if self._running is None else self._running()
         if prefetch is not None:

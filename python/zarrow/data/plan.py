@@ -126,7 +126,7 @@ class Plan:
         self.batch_size, self.order, self.last, self.seed = batch_size, order, last, seed
         self._count = _common_count(self.sources, has_names=not self._is_tuple)
         self._subset = Subset.whole(self._count)
-        # Places follow crops, else the largest source. Blocks are those of its chunks.
+        # The main source sets the order of places and the blocks: crops if there are any, or the largest.
         main = max(
             self.sources.values(), key=lambda source: (isinstance(source, Crops), source.sample_nbytes)
         )

@@ -174,6 +174,8 @@ def _several(scalars: list[pa.Scalar], kind: pa.DataType) -> pa.Array:
     if pa.types.is_temporal(kind):
         arrays = []
         for scalar in scalars:
+            # A cast would take numbers, and times of a zone, which are not compared.
+            pc.equal(pa.array([], kind), scalar)
             # A time that would be rounded is in no row.
             with contextlib.suppress(pa.ArrowInvalid):
                 arrays.append(pa.repeat(scalar, 1).cast(kind))

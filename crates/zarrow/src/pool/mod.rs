@@ -426,8 +426,8 @@ impl Pool {
     /// Takes a job out of the queue and waits until no other thread works on it (step 3).
     fn leave(&self, job: &Arc<Job>, interrupted: &dyn Fn() -> bool) {
         let mut state = self.state.lock();
-        // Looked up each time, since other jobs come and go.
         let mut occupied = None;
+        // Looked up each time, since other jobs come and go.
         while let Some(at) = state.jobs.iter().position(|queued| Arc::ptr_eq(&queued.entry.job, job)) {
             state.jobs[at].wanted = 0;
             if state.jobs[at].active == 0 {
@@ -495,6 +495,7 @@ impl ThreadPool for Pool {
         if self.generation != generation() {
             return;
         }
+        // The same pool, with the lifetime that a new thread needs.
         let pool = Pool::get();
         let mut state = pool.state.lock();
         if state.jobs.iter().any(|queued| queued.ending.is_some() && queued.wanted > 0) {
